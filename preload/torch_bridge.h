@@ -16,6 +16,8 @@ void kp_torch_collectives_watch(void);
 /* The collectives that this process has begun, by name. Any thread; the counts go on meanwhile. Returns how many. */
 uint32_t kp_torch_collectives(struct kp_collective_count *out, uint32_t most);
 
+uint64_t kp_torch_collectives_ns(void); /* for so long one at least was open, ever. Any thread */
+
 /* A block that torch holds, with KPROF_ON_OOM. site: python_bridge.h; device: its type, and its number << 8. */
 struct kp_torch_block {
     uint64_t bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trigger.c - when the next steps are recorded: behind a long step, or an allocation that failed
+ * trigger.c - when the next steps are recorded: behind a long step, of a late rank, behind an allocation that failed
  *
  * Called by: run/stepnote.c, by the thread kprof-summary
  * Owns:      nothing: the caller has the struct
@@ -15,6 +15,7 @@
 #include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 
+enum { BEHIND_MILLI = 200 };
 #define APART_NS UINT64_C(600000000000) /* ten minutes between two recordings */
 
 /* Reads "1.5" in thousandths. Returns what follows, or NULL. */
@@ -39,6 +40,7 @@ static bool rule_read(const char *at, size_t bytes, struct kp_trigger *out)
 {
     uint64_t milli = 0;
     if (is_word(at, bytes, "oom")) return out->is_of_oom = true;
+    if (is_word(at, bytes, "behind")) return out->is_of_behind = true;
     const char *const unit = strncmp(at, "step>", 5) == 0 ? milli_read(at + 5, &milli) : NULL;
     const size_t left = unit ? (size_t)(at + bytes - unit) : 0;
     out->times_milli = out->over_ns = 0;
@@ -58,7 +60,7 @@ int kp_trigger_parse(const char *text, struct kp_trigger *out, char *why, size_t
         if (!*at) return 0;
     }
     memset(out, 0, sizeof *out);
-    kp_fmt(why, why_bytes, "%s", "needs a factor, a time or oom, such as step>1.5x, step>2s or step>2s,oom");
+    kp_fmt(why, why_bytes, "%s", "needs a factor, a time, behind or oom, such as step>1.5x, step>2s or step>2s,oom");
     return -EINVAL;
 }
 
@@ -110,3 +112,12 @@ enum kp_trigger_verdict kp_trigger_step(struct kp_trigger *t, uint64_t step, uin
 bool kp_trigger_is_of_steps(const struct kp_trigger *t) { return t->over_ns || t->times_milli; }
 
 bool kp_trigger_oom(struct kp_trigger *t, uint64_t now_ns) { return t->is_of_oom && fires(t, now_ns); }
+
+bool kp_trigger_behind(struct kp_trigger *t, uint64_t own, uint64_t *others, size_t count, uint64_t now_ns,
+                       uint64_t *median)
+{
+    kp_sort_u64(others, count);
+    *median = count ? others[(count - 1) / 2] : 0;
+    t->behind_looks = *median >= own + BEHIND_MILLI ? t->behind_looks + 1 : 0;
+    return t->is_of_behind && t->behind_looks >= KP_TRIGGER_LOOKS && fires(t, now_ns);
+}

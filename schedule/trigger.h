@@ -6,22 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KP_TRIGGER_STEPS = 32, KP_TRIGGER_PERIODS = 3 };
+enum { KP_TRIGGER_STEPS = 32, KP_TRIGGER_PERIODS = 3, KP_TRIGGER_LOOKS = 2 };
 
 struct kp_trigger {
     uint64_t over_ns;                         /* "step>2s"; 0: by the median */
     uint32_t times_milli;                     /* "step>1.5x": 1500 */
-    bool is_of_oom;                           /* "oom" */
+    bool is_of_oom, is_of_behind;             /* "oom", "behind" */
     uint64_t ns[KP_TRIGGER_STEPS];            /* a ring of the last steps in which nothing was recorded */
     uint64_t count;                           /* ever */
     uint64_t fired_ns;                        /* when it last did; 0: never */
     uint64_t long_at[KP_TRIGGER_PERIODS + 1]; /* the last long steps, the newest first */
-    uint32_t longs;
+    uint32_t longs, behind_looks;             /* behind_looks: one after the other that found it so */
 };
 
 /*
- * Reads rules with "," between them: "step>1.5x" (of the median) or "step>2s", "step>250ms"; "oom". 0, or -EINVAL with
- * a short phrase in why.
+ * Reads rules with "," between them: "step>1.5x" (of the median) or "step>2s", "step>250ms"; "behind"; "oom". 0, or
+ * -EINVAL with a short phrase in why.
  */
 int kp_trigger_parse(const char *text, struct kp_trigger *out, char *why, size_t why_bytes);
 
@@ -39,5 +39,12 @@ enum kp_trigger_verdict {
 enum kp_trigger_verdict kp_trigger_step(struct kp_trigger *t, uint64_t step, uint64_t dur_ns, uint64_t now_ns,
                                         uint64_t *median_ns, uint64_t *period);
 bool kp_trigger_is_of_steps(const struct kp_trigger *t);
+/*
+ * Do other ranks wait for this one? Their shares of a step in which a collective was open, in thousandths: own, and of
+ * `count` others, which are sorted. *median: theirs, the lower of two; it must be larger by a fifth of a step, in
+ * KP_TRIGGER_LOOKS calls one after the other. True: record the next steps.
+ */
+bool kp_trigger_behind(struct kp_trigger *t, uint64_t own, uint64_t *others, size_t count, uint64_t now_ns,
+                       uint64_t *median);
 /* An allocation failed at `now_ns`: are the next steps recorded? */
 bool kp_trigger_oom(struct kp_trigger *t, uint64_t now_ns);

@@ -29,8 +29,8 @@ ends: all ## jobs of 8 ranks that stand or end in 13 ways, 20 times each: what k
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/ends.py $(ENDS_ARGS)
 calm: all ## CALM_MINUTES=30 of trainings that pause for twice KPROF_HANG (CALM_HANG=10 s): nothing is told, and results are equal with and without
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/calm.py
-ring: all ## KPROF_RING: SIGKILLs at random moments, laps through a small spool, traces one after the other (RING_KILLS= RING_LAPS= RING_TRACES=; half an hour)
-	@export RING_KILLS=$${RING_KILLS:-500} RING_LAPS=$${RING_LAPS:-5000} RING_TRACES=$${RING_TRACES:-5000}; \
+ring: all ## KPROF_RING: SIGKILLs at random moments, laps through a small spool, traces one after the other, the steps of a day (RING_KILLS= RING_LAPS= RING_TRACES= RING_STEPS=; half an hour)
+	@export RING_KILLS=$${RING_KILLS:-500} RING_LAPS=$${RING_LAPS:-5000} RING_TRACES=$${RING_TRACES:-5000} RING_STEPS=$${RING_STEPS:-86400}; \
 	  $(MAKE) -s --no-print-directory t T=test_ring && $(PYTEST) test/e2e/test_ring.py $(PYTEST_ARGS)
 .PHONY: truth ends calm ring
 e2e-kill: all ## 200 SIGKILLs at random instants, each recovered

@@ -36,6 +36,7 @@ struct kp_stepline {
     uint32_t had_us, waited_us, looked_us; /* the thread had a core, and wanted one, within so long a time */
     uint32_t faults_minor, faults_major;   /* within that time, of the thread */
     uint32_t resident_kb;                  /* memory without files; 0: not known */
-    uint32_t rest[2];
+    uint32_t collectives_us;               /* that long a collective was open; 0: not known either */
+    uint32_t rest;
 };
 _Static_assert(sizeof(struct kp_stepline) == 96, "a line has a fixed size");

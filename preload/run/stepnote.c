@@ -24,12 +24,15 @@
 #include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/run.h"
 #include "preload/blackbox/oomfile.h"
+#include "preload/torch_bridge.h"
 #include "preload/finish/finish.h"
 #include "preload/window/window.h"
+#include "preload/summary/otherranks.h"
 #include "preload/summary/promtext.h"
 #include "preload/summary/stepfile.h"
 #include "preload/summary/steplines.h"
@@ -39,6 +42,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define BEAT_NS (10 * SECOND_NS) /* the file says so often that the process lives */
 #define PROM_NS (30 * SECOND_NS)
+#define BEHIND_NS (15 * SECOND_NS)
 enum { END_MS = 1000, RECORD_STEPS = 3, LINES = 64, PROM_BYTES = 8192 };
 enum { ENDING_NO, ENDING_WANTED, ENDING_DONE };
 
@@ -51,6 +55,7 @@ static struct summary {
     struct kp_stepfile file;
     struct kp_promtext prom;
     uint64_t written_ns, prom_ns; /* when the file, and the metrics, were last written */
+    uint64_t others_ns;           /* when the other ranks were last looked at */
     uint64_t lost;                /* steps that found no room so far */
     struct kp_stepline lines[LINES];
     char prom_path[4300], prom_new[4310], text[PROM_BYTES];
@@ -63,6 +68,9 @@ void kp_stepnote_setup(struct kp_config *settings)
     has_trigger = settings->trigger && kp_trigger_parse(settings->trigger, &trigger, why, sizeof why) == 0;
     if (settings->trigger && !has_trigger) kp_config_refuse(settings, KP_SET_trigger, why, "none");
     if (trigger.is_of_oom) settings->on_oom = KP_OOM_DUMP;
+    if (!trigger.is_of_behind) return;
+    settings->summary = true;
+    kp_torch_collectives_watch();
 }
 
 bool kp_stepnote_is_trigger(void) { return has_trigger; }
@@ -170,6 +178,24 @@ static void oom_look(void)
            (unsigned long)(begins + RECORD_STEPS - 1));
 }
 
+/* In each step the other ranks wait in a collective, and this one hardly does. */
+static void behind_look(uint64_t now_ns)
+{
+    struct kp_stephead head;
+    uint64_t own, others[KP_OTHERRANKS_MOST], median, begins = 0;
+    if (!trigger.is_of_behind || s->file.head.ranks < 2 || now_ns - s->others_ns < BEHIND_NS) return;
+    s->others_ns = now_ns;
+    if (kp_otherranks_share(s->file.path, &head, &own) != 0) return;
+    const size_t count = kp_otherranks_shares(kp_run_out_dir(), &head, now_ns, others);
+    const uint64_t at_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    if (!kp_trigger_behind(&trigger, own, others, count, at_ns, &median) || !window_ask(&begins)) return;
+    kp_log(0,
+           "rank %u is behind: a collective is open for %lu %% of its steps, and for %lu %% of those of %lu other "
+           "rank%s: steps %lu to %lu are recorded (KPROF_TRIGGER)",
+           head.rank, own / 10, median / 10, (unsigned long)count, kp_units_s(count), (unsigned long)begins,
+           (unsigned long)(begins + RECORD_STEPS - 1));
+}
+
 /* ---- the thread ---- */
 
 static void lines_take(void)
@@ -195,6 +221,7 @@ static void beat(bool is_last)
     s->lost = lost;
     file_write(now_ns, is_last);
     prom_write(now_ns, is_last);
+    if (!is_last) behind_look(now_ns);
 }
 
 static void bell_ring(void)
@@ -245,7 +272,7 @@ static int made(void)
     if (head->ranks > 1) kp_fmt(rank, sizeof rank, "_r%u", head->rank);
     kp_fmt(s->file.path, sizeof s->file.path, "%s/%s%s_%d.%lu.steps", kp_run_out_dir(), head->host, rank,
            (int)head->pid, (unsigned long)head->begin_ns);
-    return has_lines() ? kp_steplines_begin() : 0;
+    return has_lines() ? kp_steplines_begin(kp_torch_collectives_ns) : 0;
 }
 
 void kp_stepnote_begin(void)

@@ -85,6 +85,7 @@ static void fold_add(struct kp_stepfile *file, const struct kp_stepline *line)
     open->had_us += line->had_us;
     open->waited_us += line->waited_us;
     open->looked_us += line->looked_us;
+    open->collectives_us += line->collectives_us;
     open->faults_minor += line->faults_minor;
     open->faults_major += line->faults_major;
     open->resident_kb = line->resident_kb;

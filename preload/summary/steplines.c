@@ -33,9 +33,12 @@ static struct {
     uint64_t at_ns, had_ns, waited_ns; /* at_ns 0: no look yet */
     uint32_t resident_kb;
 } look;
+static uint64_t (*collectives_fn)(void);
+static uint64_t collectives_ns; /* at the end of the step before */
 
-int kp_steplines_begin(void)
+int kp_steplines_begin(uint64_t (*collectives)(void))
 {
+    collectives_fn = collectives;
     if (!ring) ring = kp_map_alloc(LINES * sizeof *ring);
     return ring ? 0 : -ENOMEM;
 }
@@ -89,6 +92,9 @@ void kp_steplines_step(uint64_t step, uint64_t now_ns, uint64_t dur_ns, bool is_
                                  .count = 1,
                                  .recorded = is_recorded};
     counts_add(line, now_ns);
+    const int64_t open_ns = (int64_t)(collectives_fn() - collectives_ns);
+    collectives_ns += (uint64_t)open_ns;
+    if (open_ns > 0 && dur_ns) line->collectives_us = (uint32_t)(open_ns / 1000);
     line->resident_kb = look.resident_kb;
     kp_store_release(&written, at + 1); /* pairs with: kp_steplines_take */
 }

@@ -8,8 +8,11 @@
 
 #include "collector/format/kp_stepline.h"
 
-/* Makes room for lines. Call it before a step ends. 0, or -ENOMEM: there are no lines. */
-int kp_steplines_begin(void);
+/*
+ * Makes room for lines. Call it before a step ends. `collectives`: for so long one at least was open, ever, in ns.
+ * 0, or -ENOMEM: there are no lines.
+ */
+int kp_steplines_begin(uint64_t (*collectives)(void));
 /*
  * A step ended now (CLOCK_MONOTONIC, ns), `dur_ns` after it began; 0: not known. Under the window's lock, on the thread
  * that steps. Takes some 0.1 us, and 15 us each 20 ms, when it looks at the kernel's counts.

@@ -13,7 +13,9 @@
  */
 #include "preload/torch/openwork.h"
 
+#include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_hash.h"
@@ -29,6 +31,9 @@ static struct openwork {
     char name[KP_COLLECTIVE_NAME];
     _Atomic uint64_t begun, ended, since_ms;
 } rows[ROWS];
+
+static _Atomic uint32_t open_count;
+static _Atomic uint64_t open_ns; /* less the begin of those that are open */
 
 KP_HOT_DATA _Atomic uint32_t kp_torch_watches;
 
@@ -72,12 +77,21 @@ void kp_torch_collective_begin(const uint8_t *rf)
     if (!r) return;
     kp_store_relaxed(&r->since_ms, kp_clock_ms());
     kp_add_relaxed(&r->begun, 1);
+    if (kp_add_relaxed(&open_count, 1) == 0) kp_add_relaxed(&open_ns, -kp_clock_ns(CLOCK_MONOTONIC));
 }
 
 void kp_torch_collective_end(const uint8_t *rf)
 {
     struct openwork *const r = row_find(rf);
-    if (r) kp_add_relaxed(&r->ended, 1);
+    if (!r) return;
+    kp_add_relaxed(&r->ended, 1);
+    if (kp_add_relaxed(&open_count, (uint32_t)-1) == 1) kp_add_relaxed(&open_ns, kp_clock_ns(CLOCK_MONOTONIC));
+}
+
+uint64_t kp_torch_collectives_ns(void)
+{
+    const bool is_open = kp_load_relaxed(&open_count);
+    return kp_load_relaxed(&open_ns) + (is_open ? kp_clock_ns(CLOCK_MONOTONIC) : 0);
 }
 
 uint32_t kp_torch_collectives(struct kp_collective_count *out, uint32_t most)

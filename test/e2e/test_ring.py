@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """KPROF_RING: SIGKILL at random moments leaves the last seconds whole; traces of it one after the other leave nothing behind.
 
-make ring has more of both (RING_KILLS=, RING_TRACES=).
+make ring has more of each (RING_KILLS=, RING_TRACES=, and RING_STEPS= of a day).
 """
 import bisect
 import concurrent.futures
@@ -17,6 +17,7 @@ import facts
 import harness
 
 KILLS = int(os.environ.get("RING_KILLS", "12"))
+STEPS = int(os.environ.get("RING_STEPS", "4000"))
 TRACES = int(os.environ.get("RING_TRACES", "40"))
 MS = 1_000_000
 RING = 1000 * MS
@@ -86,3 +87,15 @@ def test_traces_one_after_the_other_leave_nothing_behind(how, tmp_path, torch_do
     assert early["traces"] == late["traces"] == 3 and late["files"] == early["files"], (early, late)
     assert late["descriptors"] <= early["descriptors"] + 4, (early, late)  # those of a trace or of kprof-disk, for moments
     assert late["own_kb"] - early["own_kb"] < 8192, (early, late)
+
+
+def test_the_steps_of_a_day_with_all_that_watches_a_job_leave_nothing_behind(tmp_path, torch_double):
+    out, settings = tmp_path / "out", {"KPROF_RING": "1s", "KPROF_SUMMARY": 1, "KPROF_HANG": "10s", "KPROF_ON_OOM": "dump", "KPROF_KEEP": 3}
+    run = harness.Run(harness.script_command("windows_flat.py", torch_double, out, STEPS, "day"), tmp_path / "run",
+                      harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=out, KPROF_PROM=out / "job.prom", KPROF_CONTROL=1, **settings), timeout=3600).ok()
+    early, late = json.loads(run.out)
+    print(early, late)
+    assert early["traces"] == late["traces"] == 3 and late["files"] == early["files"], (early, late)
+    assert late["descriptors"] <= early["descriptors"] + 4 and late["own_kb"] - early["own_kb"] < 2048, (early, late)
+    rank, = json.loads(harness.cli("watch", "--json", out).stdout)["ranks"]
+    assert rank["step"] >= STEPS - 41, rank  # each of them has its line, the last ones perhaps not

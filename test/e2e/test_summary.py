@@ -12,7 +12,7 @@ import time
 import facts
 import harness
 
-HEAD, LINE = struct.Struct("<8sIIiIIIQQQQ65s128s46s209x"), struct.Struct("<7Q8I8x")
+HEAD, LINE = struct.Struct("<8sIIiIIIQQQQ65s128s46s209x"), struct.Struct("<7Q9I4x")
 
 
 def head_of(path):
@@ -21,7 +21,7 @@ def head_of(path):
 
 
 def lines_of(path):
-    names = "step end dur min median p99 max count recorded had waited looked minor major resident".split()
+    names = "step end dur min median p99 max count recorded had waited looked minor major resident collectives".split()
     return [dict(zip(names, line)) for line in LINE.iter_unpack(path.read_bytes()[HEAD.size:])]
 
 
@@ -52,6 +52,21 @@ def test_each_step_has_a_line_with_its_time(tmp_path):
     assert statistics.median(at - line["end"] for line, (_, _, at) in zip(lines, own)) < 1e6
     assert lines[40]["dur"] > 0.29e9
     assert not any(line["recorded"] for line in lines) and lines[-1]["resident"] > 50000
+
+
+def test_a_rank_for_which_the_others_wait_records_its_next_steps_and_no_other_does(tmp_path):
+    ranks, out = [], tmp_path / "out"
+    for rank in range(3):
+        env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=out, KPROF_TRIGGER="behind", OMP_NUM_THREADS=1, RANK=rank, WORLD_SIZE=3,
+                                        LOCAL_RANK=rank, LOCAL_WORLD_SIZE=3)
+        command = [str(part) for part in harness.script_command("behind.py", tmp_path / "store", 1)]
+        ranks.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    said = [rank.communicate(timeout=harness.LONG)[1] for rank in ranks]
+    told = re.search(r"rank 1 is behind: a collective is open for (\d+) % of its steps, and for (\d+) % of those of 2 other ranks: steps", said[1])
+    assert told and int(told[1]) + 19 <= int(told[2]), said
+    assert not any("is behind" in said[rank] for rank in (0, 2)), said
+    assert facts.load(only(out, "*_r1_*.pt.trace.json.gz")) and only(out, "*.pt.trace.json.gz")
+    assert len(list(out.glob("*.steps"))) == 3  # KPROF_SUMMARY is set by it
 
 
 def test_watch_says_that_it_ended(tmp_path):

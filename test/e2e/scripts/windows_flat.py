@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes COUNT traces, each when the one before is there, and prints what the process and its folder have after some and after all.
 
-usage: windows_flat.py TORCH FOLDER COUNT keep|window (keep: of the ring by kprof_keep; window: of kprof_start and kprof_stop)
+usage: windows_flat.py TORCH FOLDER COUNT keep|window|day
+keep: of the ring by kprof_keep; window: of kprof_start and kprof_stop; day: COUNT steps, 40 traces of the ring in between
 """
 import ctypes
 import glob
@@ -40,10 +41,24 @@ def state():
             "spool_kb": sum(spools)}
 
 
-op(b"aten::ring")
-early = None
-for i in range(count):
+def steps(number):
+    """A step each half of a millisecond, then a trace."""
+    for _ in range(number):
+        op(b"aten::ring")
+        assert kprof.kprof_step() == 0
+        time.sleep(0.0004)
     one()
+
+
+op(b"aten::ring")
+early, per_trace = None, count
+if how == "day":
+    per_trace, count = count // 40, 40
+for i in range(count):
+    if how == "day":
+        steps(per_trace)
+    else:
+        one()
     if i == max(count // 10, 4):
         early = state()
 print(json.dumps([early, state()]))

@@ -114,6 +114,30 @@ static void what_comes_each_nth_step_is_said_once(void **state)
     assert_int_equal(found[KP_TRIGGER_AGAIN], 16);
 }
 
+static bool behind(uint64_t own, uint64_t *others, size_t count, uint64_t now_ns)
+{
+    return kp_trigger_behind(&t, own, others, count, now_ns, &median_ns);
+}
+
+static void a_rank_is_behind_where_the_others_wait_a_fifth_of_a_step_longer(void **state)
+{
+    uint64_t others[4] = {900, 250, 300, 10};
+    (void)state;
+    ready("oom");
+    assert_false(behind(0, others, 4, 1) || behind(0, others, 4, 1));
+    ready("step>2s,behind");
+    assert_int_equal(t.over_ns, 2000 * MS);
+    assert_false(behind(0, others, 0, 1) || behind(0, others, 0, 1)); /* alone */
+    assert_false(behind(51, others, 4, 1) || behind(51, others, 4, 1));
+    assert_int_equal(median_ns, 250); /* the lower one of the middle */
+    assert_false(behind(50, others, 4, 1));
+    assert_false(behind(51, others, 4, 1));
+    assert_false(behind(50, others, 4, 1));
+    assert_true(behind(50, others, 4, 1)); /* in two looks, one after the other */
+    assert_false(behind(50, others, 4, MINUTES(10)));
+    assert_true(behind(50, others, 4, MINUTES(10) + 1));
+}
+
 static void a_time_needs_no_other_steps(void **state)
 {
     (void)state;
@@ -132,6 +156,7 @@ int main(void)
         cmocka_unit_test(steps_that_stay_longer_are_the_new_usual),
         cmocka_unit_test(what_comes_each_nth_step_is_said_once),
         cmocka_unit_test(a_time_needs_no_other_steps),
+        cmocka_unit_test(a_rank_is_behind_where_the_others_wait_a_fifth_of_a_step_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

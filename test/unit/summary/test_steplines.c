@@ -11,11 +11,29 @@
 #define MS UINT64_C(1000000)
 enum { ROOM = 2048 };
 
+static uint64_t collectives_ns;
+static uint64_t collectives(void) { return collectives_ns; }
+
 static int fresh(void **state)
 {
     (void)state;
     kp_steplines_forget();
-    return kp_steplines_begin();
+    return kp_steplines_begin(collectives);
+}
+
+static void a_line_has_how_long_a_collective_was_open_in_its_step(void **state)
+{
+    struct kp_stepline lines[3];
+    (void)state;
+    collectives_ns += 5 * MS;
+    kp_steplines_step(0, 100 * MS, 0, false); /* before it: not of a step */
+    collectives_ns += 3 * MS;
+    kp_steplines_step(1, 110 * MS, 10 * MS, false);
+    kp_steplines_step(2, 120 * MS, 10 * MS, false);
+    assert_int_equal(kp_steplines_take(lines, 3), 3);
+    assert_int_equal(lines[0].collectives_us, 0);
+    assert_int_equal(lines[1].collectives_us, 3000);
+    assert_int_equal(lines[2].collectives_us, 0);
 }
 
 static void a_step_becomes_a_line(void **state)
@@ -114,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_step_becomes_a_line, fresh),
+        cmocka_unit_test_setup(a_line_has_how_long_a_collective_was_open_in_its_step, fresh),
         cmocka_unit_test_setup(what_the_thread_took_is_counted_between_looks, fresh),
         cmocka_unit_test_setup(what_finds_no_room_is_counted, fresh),
         cmocka_unit_test_setup(two_threads_share_the_ring, fresh),
