@@ -139,4 +139,10 @@ CASES = [
          read=["memory", "--leaks"]),
     Case("6b numpy dict, first run", "numpyleak.py", STACKS, [Told("resident-grows", "kept_bytes", severity="critical", says=("--malloc trace",))], quick=True),
     Case("6b its twin keeps nothing", "numpyleak.py", STACKS, [], args=["150", "drop"], quick=True),
+    Case("16 a tracker commits each metric", "tracks.py", SOME, [Told("file-io", "track_ms", line=at("tracks.py", "self.db.commit", " log"), severity="critical")], args=["each"],
+         unsaid=BATCHES),
+    Case("16 its twin", "tracks.py", SOME, [], args=["end"]),
+    Case("17 a metric over all steps", "scores.py", STACKS, args=["all"], also={"resident-grows", "slow-steps"}, quick=True, told=[
+        Told("slower-steps", "more_ms", line="scores.py", within=0.2)]),  # the first steps of a few: less sure than a mean
+    Case("17 its twin", "scores.py", STACKS, [], args=["last"]),
 ]

@@ -4,7 +4,7 @@
 
 enum { STEPS = 60, USUAL_US = 1000, STOP_US = 60000, FIRST_US = 90000 };
 
-/* Steps that compute 20 ms. Each `every`th one of them ends an epoch, where `ends`, and waits for the next one's batch. */
+/* Steps that compute 20 ms. Each `every`th ends an epoch, where `ends`, and waits for the next one's first batch. */
 static struct kp_advice epochs_advise(struct little *t, int steps, int every, bool ends, int start_us)
 {
     for (int step = 0, at = 0; step < steps; step++) {
