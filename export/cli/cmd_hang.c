@@ -88,7 +88,7 @@ static int flame_put(const struct hang_command *c, const struct kp_hang *h, cons
     return KP_EXIT_DONE;
 }
 
-/* Of processes that are gone, or are on other machines, their files tell: "it stood at 02:11:40: ". */
+/* Of processes that are gone, or are on other machines, their files tell: "it stood at 2026-11-29 02:11:40: ". */
 static const char *when_text(const struct kp_hang *now, char *out, size_t bytes)
 {
     struct tm parts;

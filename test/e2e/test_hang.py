@@ -249,6 +249,8 @@ def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_pa
     assert f"the program stands at ends.py:{line_of('python')} sleeps" in lines["1"]
     told = json.loads(harness.cli("hang", tmp_path, "--json").stdout)
     assert told["verdict"] == "absent" and accused(told) == [1] and f"ends.py:{line_of('python')}" in told["text"], told["text"]
+    newest = time.localtime(max(json.loads(path.read_text())["time_ms"] for path in files) / 1000)
+    assert harness.cli("hang", tmp_path).stdout.startswith(time.strftime("it stood at %F %T: ", newest) + told["text"].partition(",")[0]), told["text"]
     assert harness.cli("hang", tmp_path, "--now").returncode == 1
     assert harness.cli("why", tmp_path).stdout == f"it stood: {told['text']}\n"  # nothing was recorded of how it ended
     assert not list(tmp_path.glob("*.tmp")) and harness.cli("report", tmp_path).returncode != 0

@@ -95,7 +95,7 @@ def test_the_steps_of_a_day_with_all_that_watches_a_job_leave_nothing_behind(tmp
                       harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=out, KPROF_PROM=out / "job.prom", KPROF_CONTROL=1, **settings), timeout=3600).ok()
     early, late = json.loads(run.out)
     print(early, late)
-    assert early["traces"] == late["traces"] == 3 and late["files"] == early["files"], (early, late)
+    assert early["traces"] == late["traces"] == 3 and late["files"] <= 8, (early, late)  # lines, metrics and their next ones, a socket, the spool
     assert late["descriptors"] <= early["descriptors"] + 4 and late["own_kb"] - early["own_kb"] < 2048, (early, late)
     rank, = json.loads(harness.cli("watch", "--json", out).stdout)["ranks"]
     assert rank["step"] >= STEPS - 41, rank  # each of them has its line, the last ones perhaps not
