@@ -770,4 +770,4 @@ def test_mean_and_median_are_those_of_the_report(tmp_path):
     advice = advised(trace)
     report = json.loads(harness.cli("report", "--json", trace).stdout)["steps"]
     assert (advice["step_ms"], advice["step_median_ms"]) == pytest.approx((report["mean_ms"], report["median_ms"]))
-    assert "step     12.0 ms (median of 20; mean 15.6 ms, and of that): operators" in harness.cli("advise", trace).stdout
+    assert "step     12.0 ms (median of 20), shares are of the mean, 15.6 ms: operators" in harness.cli("advise", trace).stdout

@@ -103,8 +103,8 @@ static void step_print(FILE *out, const struct kp_advice *a)
     const double apart = a->step_ns - a->median_ns;
     const char *const where = a->ahead && !a->is_late ? " on the GPU" : "";
     if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
-        fprintf(out, "step     %s%s (median of %zu; mean %s, and of that)", kp_units_ms(a->median_ns), where, a->steps,
-                kp_units_ms(a->step_ns));
+        fprintf(out, "step     %s%s (median of %zu), shares are of the mean, %s", kp_units_ms(a->median_ns), where,
+                a->steps, kp_units_ms(a->step_ns));
     else fprintf(out, "step     %s%s (mean of %zu)", kp_units_ms(a->step_ns), where, a->steps);
 }
 
