@@ -96,10 +96,10 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
         struct kp_finding_steps of;
         const char *text;
     } rows[] = {
-        {{false, true, 0}, "of steps without evaluations"},
-        {{true, true, 0}, "of steps that are not slow, without evaluations"},
-        {{true, false, 2e6}, "of the 2 ms that a step takes with a CPU core, if it is not slow"},
-        {{false, true, 2e6}, "of the 2 ms that a step takes with a CPU core, without evaluations"},
+        {{false, true, 0, false}, "of steps without evaluations"},
+        {{true, true, 0, false}, "of steps that are not slow, without evaluations"},
+        {{true, false, 2e6, false}, "of the 2 ms that a step takes with a CPU core, if it is not slow"},
+        {{false, true, 2e6, false}, "of the 2 ms that a step takes with a CPU core, without evaluations"},
         {{false, false, 0, true}, "of steps, waits for a CPU core included"},
         {{true, true, 0, true}, "of steps that are not slow, without evaluations, waits for a CPU core included"}};
     (void)state;
