@@ -103,6 +103,7 @@ static const char *about(const char *id, char *out, size_t bytes)
     F(BOOL, critical, r->is_critical)                     \
     F(FIXED, cost, (0, r->step_ns))                       \
     F(SHARE, share, r->share)                             \
+    F(SOME, share_of, r->share_of)                        \
     F(WHOLE, steps, r->steps)                             \
     F(TEXT, id, r->id)                                    \
     F(SOME, about, about(r->id, room, sizeof room))       \

@@ -165,7 +165,7 @@ const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.!?)]$/.test
 // Memory costs no time.
 function costText(finding, steps) {
   const time = finding.once > 0 ? `${timeText(finding.once)} once, in step ${finding.once_step}` : `${timeText(finding.cost)} a step`;
-  const cost = finding.cost > 0 ? `${time}, ${percentText(finding.share)} ` : finding.bytes > 0 ? `${bytesText(finding.bytes)} ` : "";
+  const cost = finding.cost > 0 ? `${time}, ${percentText(finding.share)} ${finding.share_of ? `${finding.share_of} ` : ""}` : finding.bytes > 0 ? `${bytesText(finding.bytes)} ` : "";
   return `${cost}(${finding.steps} of ${steps} steps)`;
 }
 
