@@ -84,6 +84,20 @@ static void a_gradient_of_rows_most_of_which_were_asked_for_is_not_told(void **s
     assert_null(found(&a, "dense-embedding-gradient"));
 }
 
+static void a_gradient_without_shapes_is_not_judged(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step);
+        event(t, "cpu_op", "aten::relu", 1, begin, 1200, "");
+        event(t, "cpu_op", "aten::embedding_dense_backward", 1, begin + 1300, step ? 200 : 0, "");
+    }
+    const struct kp_advice a = advise(t);
+    size_t found = 0;
+    for (size_t i = 0; i < a.unjudged_count; i++) found += strstr(a.unjudged[i], "rows of an embedding") != NULL;
+    assert_int_equal(found, 1);
+}
+
 /* A step makes twelve tokens; the embedding gets `first` tokens, and `more` more each time. */
 static struct kp_advice generated(struct little *t, int first, int more)
 {
@@ -127,6 +141,7 @@ int main(void)
         LITTLE(cats_of_one_size_are_not_told),
         LITTLE(a_gradient_of_far_more_rows_than_were_asked_for_is_told),
         LITTLE(a_gradient_of_rows_most_of_which_were_asked_for_is_not_told),
+        LITTLE(a_gradient_without_shapes_is_not_judged),
         LITTLE(a_generation_that_takes_all_tokens_again_is_told),
         LITTLE(a_generation_of_one_token_a_pass_is_not_told),
         LITTLE(sequences_of_other_lengths_are_not_told),

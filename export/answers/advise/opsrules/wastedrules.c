@@ -116,13 +116,19 @@ static double rows_made(const struct kp_costrules *x, size_t node, double row)
 static void dense_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
+    double bare_ns = 0; /* without shapes */
     for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
         double gradient[TENSORS_MOST], asked[TENSORS_MOST];
-        if (!is_judged(x, i, "aten::embedding_dense_backward") || !tensors_read(x, i, 1, asked)) continue;
+        if (!is_judged(x, i, "aten::embedding_dense_backward")) continue;
+        if (!kp_kineto_shapes(kp_tree_event(x->tree, i))) bare_ns += (double)(node->end_ns - node->start_ns);
+        if (!tensors_read(x, i, 1, asked)) continue;
         if (!tensors_read(x, i, 0, gradient) || !(gradient[0] > 0)) continue;
         if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0])
-            kp_cost_add(&cost, x, (int32_t)i, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, 1);
+            kp_cost_add(&cost, x, (int32_t)i, node->start_ns, node->end_ns, 1);
     }
+    if (bare_ns > 0 && bare_ns >= dense.bound * x->out->step_ns * (double)x->chosen->step_count)
+        kp_costrules_unjudged(x, "rows of an embedding's gradient (kprof run --record-shapes)");
     kp_cost_tell(&cost, x, &dense);
 }
 
