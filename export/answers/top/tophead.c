@@ -173,7 +173,8 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
     if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
     const struct kp_partsteps *parts = &r->chosen->parts;
     fprintf(out, "outside  %s before step %ld", kp_units_span(text, sizeof text, s->before_ns), s->first_step);
-    if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
+    if (parts->has_startup && are_calls(r)) fputs(" (start-up and calls that are not counted)", out);
+    else if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
     else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
     fprintf(out, ", %s after step %ld", kp_units_span(text, sizeof text, s->after_ns), s->last_step);
     if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);
