@@ -258,6 +258,7 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MAYBE, slowed_by, r->slowed_by)                                                                         \
     F(MAYBE, ahead, r->ahead)                                                                                 \
     F(MAYBE, evaluated, r->evaluated)                                                                         \
+    F(SOME, again, r->again)                                                                                  \
     F(MAYBE, most, r->most)                                                                                   \
     F(MAYBE, prompts, r->prompts)                                                                             \
     F(MAYBE, no_op, r->no_op)                                                                                 \
@@ -292,6 +293,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
 #define KEEP(kind, key, value) KEEP_##kind(value)
 #define KEEP_TEXT(text) text = kp_strings_keep(texts, text);
 #define KEEP_MAYBE KEEP_TEXT
+#define KEEP_SOME KEEP_TEXT
 #define KEEP_WORD(value)
 #define KEEP_TEXTS(value)
 #define KEEP_BOOL(value)

@@ -126,6 +126,32 @@ static void passes_without_backward_in_each_step_are_a_part_of_the_training(void
     assert_null(passes_advise(*state, 1).evaluated);
 }
 
+static void a_second_pass_in_each_step_is_told_with_its_line(void **state)
+{
+    has_stacks = true;
+    const struct kp_advice a = passes_advise(*state, 1);
+    has_stacks = false;
+    assert_non_null(a.again);
+    const char *said = "each step also runs layers without gradients, at least 78.0 us (39.0 %), at train.py:41 main. ";
+    if (strncmp(a.again, said, strlen(said)) != 0) print_error("%s\n", a.again);
+    assert_memory_equal(a.again, said, strlen(said));
+}
+
+static void passes_in_some_steps_are_no_second_pass(void **state) { assert_null(passes_advise(*state, 5).again); }
+
+/* As Muon does. */
+static void layers_of_an_optimizer_are_no_second_pass(void **state)
+{
+    struct little *const t = *state;
+    for (int step = 0; step < 10; step++) {
+        numbered_step(t, step, 200 * step, 200);
+        pass_make(t, 200 * step + 2, step + 1, true);
+        event(t, "user_annotation", "Optimizer.step#Muon.step", 1, 200 * step + 80, 100, "");
+        op(t, "aten::linear", 200 * step + 90, 60);
+    }
+    assert_null(advise(t).again);
+}
+
 /* Ten steps of 200 us from 1000 us on, with `before` passes in front of them and `behind` ones at their end. */
 static struct kp_advice outside_advise(struct little *t, int before, int behind)
 {
@@ -268,6 +294,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(steps_that_hold_an_evaluation_are_told_as_such),
         LITTLE(the_line_that_calls_an_evaluation_is_named),
+        LITTLE(a_second_pass_in_each_step_is_told_with_its_line),
+        LITTLE(passes_in_some_steps_are_no_second_pass),
+        LITTLE(layers_of_an_optimizer_are_no_second_pass),
         LITTLE(an_evaluation_before_the_training_lasts_until_that_begins),
         LITTLE(an_evaluation_behind_the_training_lasts_until_the_step_ends),
         LITTLE(an_evaluation_has_what_lies_between_its_passes),

@@ -29,7 +29,7 @@ struct eval_outside {
     size_t passes;
     int64_t ns;
 };
-enum pass_mark { OF_NEITHER, OF_TRAINING, OF_EVALUATION }; /* what a node is a pass of, or a part of one */
+
 /* ---- passes by ops: those with gradients in the other steps, and without in this one ---- */
 
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *e)
@@ -180,10 +180,10 @@ static bool *trained_find(const struct kp_costrules *x)
 }
 
 /* A lazy property of a distribution computes with gradients inside of no_grad, and nothing goes back through it. */
-static enum pass_mark mark_of(const struct kp_costrules *x, const bool *trained, size_t i)
+static enum kp_pass_mark mark_of(const struct kp_costrules *x, const bool *trained, size_t i)
 {
-    if (is_eval_call(x, i)) return OF_EVALUATION;
-    return !trained || trained[kp_costplace_op(x->tree, (int32_t)i)] ? OF_TRAINING : OF_NEITHER;
+    if (is_eval_call(x, i)) return KP_PASS_EVALUATION;
+    return !trained || trained[kp_costplace_op(x->tree, (int32_t)i)] ? KP_PASS_TRAINING : KP_PASS_NONE;
 }
 
 static void passes_by_ops(struct kp_passes *of, uint8_t *marks, struct eval_outside *outside,
@@ -257,13 +257,13 @@ static void passes_by_modules(struct kp_passes *of, uint8_t *marks, const struct
     const uint32_t model = model_find(x, has);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
-        marks[i] = OF_NEITHER;
+        marks[i] = KP_PASS_NONE;
         if (node->name != model || !is_module(x, (int32_t)i) || root_of(x, (int32_t)i) != (int32_t)i) continue;
         const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
         if (step == c->step_count) continue;
         of[step].with += has[i];
         of[step].without += !has[i];
-        marks[i] = has[i] ? OF_TRAINING : OF_EVALUATION;
+        marks[i] = has[i] ? KP_PASS_TRAINING : KP_PASS_EVALUATION;
     }
     free(has);
 }
@@ -320,7 +320,7 @@ static void usual_measure(struct eval_walk *w, const struct kp_passes *of)
         if (of[i].without) continue;
         for (size_t k = kp_longsteps_node(tree, step->start_ns); k < tree->count; k++) {
             if (tree->nodes[k].start_ns >= step->end_ns) break;
-            if (w->marks[k] != OF_TRAINING) continue;
+            if (w->marks[k] != KP_PASS_TRAINING) continue;
             if (first < 0) first = tree->nodes[k].start_ns;
             if (tree->nodes[k].end_ns > last) last = tree->nodes[k].end_ns;
         }
@@ -374,13 +374,13 @@ static void outside_take(struct eval_walk *w, const struct kp_node *node)
     if (node->end_ns > w->before_ns) w->before_ns = node->end_ns;
 }
 
-static void pass_take(struct eval_walk *w, const struct kp_node *node, enum pass_mark mark, int64_t begin_ns)
+static void pass_take(struct eval_walk *w, const struct kp_node *node, enum kp_pass_mark mark, int64_t begin_ns)
 {
-    if (mark == OF_TRAINING) {
+    if (mark == KP_PASS_TRAINING) {
         const int64_t own = w->trained_ns < 0 ? rest_of(w->lead_ns, w->start_ns - begin_ns) : 0;
         eval_end(w, node->start_ns - own);
         if (node->end_ns > w->trained_ns) w->trained_ns = node->end_ns;
-    } else if (mark == OF_EVALUATION) {
+    } else if (mark == KP_PASS_EVALUATION) {
         if (w->start_ns < 0) w->start_ns = w->before_ns < node->start_ns ? w->before_ns : node->start_ns;
         if (w->trained_ns < 0) w->start_ns = begin_ns;
         if (node->end_ns > w->end_ns) w->end_ns = node->end_ns;
@@ -591,8 +591,9 @@ void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
     uint8_t *marks = kp_kineto_room(x->tree->count + 1, sizeof *marks);
     struct eval_outside outside[EVAL_SIDES] = {{0, 0}};
     size_t least = 1;
-    memset(marks, OF_NEITHER, x->tree->count + 1);
+    memset(marks, KP_PASS_NONE, x->tree->count + 1);
     passes_by_ops(of, marks, outside, x);
+    x->out->again = kp_secondpass_text(x, marks);
     if (!kp_evalsteps_are(of, steps, least)) {
         least = PASSES_LEAST;
         memset(of, 0, (steps + 1) * sizeof *of);

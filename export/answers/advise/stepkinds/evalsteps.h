@@ -7,6 +7,7 @@
 enum { KP_FORWARD_NAMES_MOST = 64, KP_FORWARD_NAMES_LONG = 8 }; /* the longest tell whether something ran */
 #define KP_EVALSTEPS_SHARE ", %.1f %% of the time of all steps"
 
+enum kp_pass_mark { KP_PASS_NONE, KP_PASS_TRAINING, KP_PASS_EVALUATION }; /* a node is a pass of that, or a part */
 struct kp_passes {
     size_t with, without;
 };
@@ -41,3 +42,8 @@ const char *kp_evalplace_text(const struct kp_costrules *rules, const struct kp_
 /* A forward op with gradients, in no backward. */
 bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);
+/*
+ * secondpass.c: a sentence of what each step runs without gradients beside its training, or NULL. `marks`: by node, one
+ * of kp_pass_mark each.
+ */
+const char *kp_secondpass_text(const struct kp_costrules *rules, const uint8_t *marks);
