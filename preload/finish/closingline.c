@@ -210,8 +210,9 @@ static void say_totals(const char *head, const char *path, const struct kp_finis
     last_part_tell(last, sizeof last);
     losses_tell(load, sizeof load, total->lost);
     const char *what = total->traces ? "op" : "event"; /* in a spool kinds are not told apart */
-    kp_log(0, "%s%s (%s%lu %s%s%s, %s%s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total->events,
-           what, kp_units_s(total->events), last, gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
+    const uint64_t events = total->traces ? total->events : total->kept_events;
+    kp_log(0, "%s%s (%s%lu %s%s%s, %s%s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)events, what,
+           kp_units_s(events), last, gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
            (unsigned long)total->lost, load,
            schedule->set && total->cut && !kp_steps_are_calls() ? ", until the program's end" : "",
            lacks_warmup(total) ? ", no warmup: the first step contains the start of recording" : "",
@@ -279,7 +280,7 @@ void kp_closingline_say(const struct kp_finish_totals *total, const char *last)
     } else if (total->traces) {
         kp_fmt(head, sizeof head, "wrote %lu traces, the last is ", (unsigned long)total->traces);
         say_totals(head, kp_path_display(last), total);
-    } else if (total->kept && total->events) {
+    } else if (total->kept_events) {
         say_totals("kept ", kp_path_display(kp_record_path()), total);
     }
     if (total->traces && total->kept)

@@ -95,6 +95,14 @@ static bool is_left_out(void)
     return true;
 }
 
+/* It stays in the spool. Under finish_lock. */
+static void kept_count(const struct kp_rec_cycle *rec)
+{
+    total.kept++;
+    total.kept_events += kp_record_events(rec->cycle);
+    total.lost += rec->lost;
+}
+
 /*
  * Waits until no hook writes to the window, notes its end in the spool and queues it for export. A worker queues none:
  * workers may be killed or call _exit in the middle of a trace. The process with the steps exports their windows.
@@ -131,9 +139,7 @@ static void close_one(const struct kp_window *window)
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
     } else if (!is_void) {
-        total.kept++;
-        total.events += kp_record_events(window->number);
-        total.lost += rec.lost;
+        kept_count(&rec);
     }
 }
 
@@ -142,10 +148,7 @@ static void keep_rest(void)
 {
     for (; export_count; export_count--, export_head = (export_head + 1) % EXPORTS_MAX) {
         const struct kp_rec_cycle *rec = &to_export[export_head];
-        if (rec->head.flags & KP_CYCLE_EXPORTED) continue;
-        total.kept++;
-        total.events += kp_record_events(rec->cycle);
-        total.lost += rec->lost;
+        if (!(rec->head.flags & KP_CYCLE_EXPORTED)) kept_count(rec);
     }
 }
 
@@ -424,7 +427,7 @@ static void rest_do(void)
     if (!kp_record_is_open()) return;
     kp_spools_replaced();
     kp_join_dead(kp_run_spool_dir(), true); /* what killed ones left in memory */
-    const bool is_wanted = total.failed || (total.kept && total.events);
+    const bool is_wanted = total.failed || total.kept_events;
     if (!kp_record_close(!is_wanted, (uint32_t)config->exit_s * 1000) && is_wanted) say_not_kept();
 }
 

@@ -445,6 +445,11 @@ records train_children_windows any KPROF_CHILDREN=1 KPROF_SCHEDULE=wait=1,active
 records train_late_at_exit spool KPROF_SCHEDULE=active=1 KPROF_TEST_FAIL="${lacks:+$lacks,}thread:3+,late:1+" -- "${trains[@]}" slow
 says train_late_at_exit 1 '^kprof: wrote 8 traces'
 says train_late_at_exit 1 '^kprof: writing the traces took too long: [0-9]* more recordings stay in'
+if wanted train_late_at_exit && [ -e "$work/train_late_at_exit.ours" ]; then
+  n=$(traces "$work/cwd/kprof" .pt.trace.json.gz | grep -av '"ProfilerStep#' | grep -aoE '"cat": ?"(cpu_op|user_annotation)"' | wc -l)
+  said=$(grep -a '^kprof: wrote' "$work/train_late_at_exit.ours/err" | grep -oE '[0-9]+ ops' | head -n 1)
+  if [ "$n" -gt 0 ] && [ "$said" = "$n ops" ]; then pass "train_late_at_exit says the ops of what it wrote"; else fail "train_late_at_exit: $n ops are written, it says ${said:-none}"; fi
+fi
 records train_children_ulimit any KPROF_CHILDREN=1 -- bash -c 'ulimit -f 300; exec "$0" "$@" | cat; exit ${PIPESTATUS[0]}' "${trains[@]}" children
 says train_children_ulimit 1 'forked children are not recorded'
 # as a program that ran ops leaves it when it executes another
