@@ -393,6 +393,16 @@ def embeds(rows):
     return trace.each(make)
 
 
+def differentiates(dur):
+    """The backward of a custom function, 400 us, of which no op takes so many."""
+    trace = Trace(kprof=CALM, cost=dur)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 580, **{"Call stack": WELL})
+        for name, at, us in ("autograd::engine::evaluate_function: SlowBackward", 580, 410), ("SlowBackward", 585, 400), ("aten::mul", 585 + dur, 400 - dur):
+            trace.add("cpu_op", name, 1, base + at, us, **{"Call stack": SICK})
+    return trace.each(make)
+
+
 def generates(more):
     """Twelve forward passes a step, each with so many tokens more than the one before."""
     trace = Trace(kprof=CALM)
@@ -503,6 +513,7 @@ SICKNESSES = {
     "one-by-one": lambda: loops("aten::select"),
     "one-hot-product": lambda: one_hot("aten::one_hot"),
     "cat-in-a-loop": lambda: joins(20),
+    "python-backward": lambda: differentiates(300),
     "dense-embedding-gradient": lambda: embeds(5000),
     "tokens-again": lambda: generates(1),
     "no-op-runs": lambda: rests(600),
@@ -558,6 +569,7 @@ TWINS = {
     "one-by-one": lambda: loops("aten::mul"),
     "one-hot-product": lambda: one_hot("aten::add"),
     "cat-in-a-loop": lambda: joins(4),
+    "python-backward": lambda: differentiates(50),
     "dense-embedding-gradient": lambda: embeds(100),
     "tokens-again": lambda: generates(0),
     "no-op-runs": lambda: rests(50),
