@@ -22,6 +22,13 @@ bool kp_evalsteps_is_layer(const char *name)
     return kp_name_is_one_of(name, layers);
 }
 
+bool kp_evalsteps_has_gradients(const struct kp_kineto_event *e)
+{
+    return e->flags & KP_KINETO_HAS_SEQ && e->number >= 0;
+}
+
+bool kp_evalsteps_is_forward(const struct kp_kineto_event *e) { return kp_evalsteps_has_gradients(e) && !e->fwd_tid; }
+
 static size_t common(size_t a, size_t b)
 {
     while (b) {

@@ -32,13 +32,6 @@ struct eval_outside {
 
 /* ---- passes by ops: those with gradients in the other steps, and without in this one ---- */
 
-bool kp_evalsteps_has_gradients(const struct kp_kineto_event *e)
-{
-    return e->flags & KP_KINETO_HAS_SEQ && e->number >= 0;
-}
-
-bool kp_evalsteps_is_forward(const struct kp_kineto_event *e) { return kp_evalsteps_has_gradients(e) && !e->fwd_tid; }
-
 KP_ORDER_DOWN(longest_first, struct kp_forward_name, ns)
 
 /* The names of forward ops that take most time, outside of loading. */

@@ -26,6 +26,9 @@ struct kp_forward_names {
 
 /* evalpasses.c: an op of a layer with weights, which each pass of a model runs as often. */
 bool kp_evalsteps_is_layer(const char *name);
+/* A forward op with gradients, in no backward. */
+bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
+bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);
 /* Passes of a step without gradients, by its ops. 0: at most half of their time lies in some. */
 size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step);
 double kp_evalsteps_median(const uint32_t *calls, size_t steps);
@@ -39,9 +42,6 @@ const char *kp_evalsteps_text(const struct kp_costrules *rules, size_t found, co
                               double ns, const char *share, const char *numbers);
 /* evalplace.c: ", at train.py:41 main", the line from which most of these times are called; "": no stack tells. */
 const char *kp_evalplace_text(const struct kp_costrules *rules, const struct kp_spans *times);
-/* A forward op with gradients, in no backward. */
-bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
-bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);
 /*
  * secondpass.c: a sentence of what each step runs without gradients beside its training, or NULL. `marks`: by node, one
  * of kp_pass_mark each.
