@@ -41,7 +41,7 @@ __attribute__((unused)) static uint32_t column_at(const struct kp_page *page, co
     uint32_t word = 0;
     assert_non_null(c);
     assert_true(i < c->count);
-    memcpy(&word, page->blob.bytes + c->at + c->bits / 8 * i, c->bits / 8);
+    if (c->bits) memcpy(&word, page->blob.bytes + c->at + c->bits / 8 * i, c->bits / 8);
     return word;
 }
 
