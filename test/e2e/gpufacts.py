@@ -147,7 +147,7 @@ def overlaps(trace):
     for line in streams.values():
         line.sort(key=facts.begin)
         for before, after in zip(line, line[1:]):
-            if facts.end(before) > facts.begin(after) + 1:  # microseconds with three decimals: 1 ns of rounding
+            if facts.end(before) > facts.begin(after) + 50:  # ns: CUPTI maps times by samples, which a busy machine takes late
                 bad.append(f"{before['name'][:40]} and {after['name'][:40]} overlap on stream {after['tid']}")
     return bad
 
