@@ -48,3 +48,10 @@ static inline bool kp_node_is(const struct kp_tree *tree, size_t node, uint32_t 
 {
     return kp_namefacts(tree->trace, kp_tree_event(tree, node)->name) & facts;
 }
+/* The same of a node or one that it lies in. -1: false. */
+static inline bool kp_node_is_in(const struct kp_tree *tree, int32_t node, uint32_t facts)
+{
+    for (; node >= 0; node = tree->nodes[node].parent)
+        if (kp_node_is(tree, (size_t)node, facts)) return true;
+    return false;
+}

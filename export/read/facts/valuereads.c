@@ -52,9 +52,7 @@ bool kp_valueread_is(const struct kp_tree *tree, size_t node)
 
 static bool is_torchs_own(const struct kp_tree *tree, int32_t node)
 {
-    for (; node >= 0; node = tree->nodes[node].parent)
-        if (kp_node_is(tree, (size_t)node, KP_NAME_LOADER | KP_NAME_OPTIMIZER)) return true;
-    return false;
+    return kp_node_is_in(tree, node, KP_NAME_LOADER | KP_NAME_OPTIMIZER);
 }
 
 /* torch's anomaly mode reads whether any gradient is NaN: no program does. */

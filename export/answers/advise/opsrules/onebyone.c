@@ -116,10 +116,8 @@ static void op_take(struct loops *l, size_t i, const char *line)
 /* Its begin is known: a loader, an optimizer and autograd's own are none of the program's. */
 static bool is_torchs(const struct kp_costrules *x, int32_t node)
 {
-    if (x->loaders[node] >= 0 || x->tree->nodes[node].forward >= 0) return true;
-    for (; node >= 0; node = x->tree->nodes[node].parent)
-        if (kp_node_is(x->tree, (size_t)node, KP_NAME_OPTIMIZER)) return true;
-    return false;
+    return x->loaders[node] >= 0 || x->tree->nodes[node].forward >= 0 ||
+           kp_node_is_in(x->tree, node, KP_NAME_OPTIMIZER);
 }
 
 static void loops_find(struct loops *l)

@@ -14,14 +14,6 @@
 #define STEPS_SHARE 0.9 /* of all steps: they have such a pass and train */
 #define TOLD_SHARE 0.05 /* of the steps' time */
 
-/* Muon multiplies matrices in its step. */
-static bool is_of_optimizer(const struct kp_tree *tree, size_t node)
-{
-    for (int32_t i = (int32_t)node; i >= 0; i = tree->nodes[i].parent)
-        if (kp_node_is(tree, (size_t)i, KP_NAME_OPTIMIZER)) return true;
-    return false;
-}
-
 /* Something of the training, or of its loader: a pass without gradients is over. */
 static bool is_of_training(const struct kp_costrules *x, size_t node)
 {
@@ -41,7 +33,8 @@ static void passes_find(const struct kp_costrules *x, const uint8_t *marks, stru
         const struct kp_node *const outer = &tree->nodes[kp_costplace_op(tree, (int32_t)i)];
         if (is_of_training(x, i)) from = -1;
         if (from >= 0 && kp_costrules_is_op(x, i)) kp_spans_add(ops, outer->start_ns, outer->end_ns);
-        if (marks[i] == KP_PASS_NONE || is_of_optimizer(tree, i)) continue;
+        if (marks[i] == KP_PASS_NONE) continue;
+        if (kp_node_is_in(tree, (int32_t)i, KP_NAME_OPTIMIZER)) continue; /* Muon multiplies matrices in its step */
         const size_t step = kp_step_at(x->chosen->steps, x->chosen->step_count, outer->start_ns);
         if (step == x->chosen->step_count) continue;
         if (kp_evalsteps_is_layer(kp_costrules_name(x, (int32_t)i))) seen[step] |= (uint8_t)(1u << marks[i]);
