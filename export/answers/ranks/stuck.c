@@ -97,10 +97,12 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     if (r.in_collective) r.ns = t->end_ns - tree->nodes[open].start_ns;
     const bool is_job = r.rank >= 0 && kp_ended_early(t);
     r.is_stuck = open >= 0 ? r.ns >= bound_of(chosen) : is_job && r.ns / NOTHING_OPEN >= bound_of(chosen);
+    r.is_follower = kp_ended_lost_peer(t);
     name_keep(r.in, tree, open);
     name_keep(r.after, tree, end.last);
     name_keep(r.call, tree, end.call);
     if (end.call < 0 && open >= 0) text_keep(r.call, kp_lastwords_line(tree, (size_t)open));
+    if (kp_ended_exception(t)) text_keep(r.by, kp_ended_exception(t));
     s->is_early |= kp_ended_early(t);
     *KP_KINETO_NEXT(s->of, s->count, s->capacity) = r;
 }
@@ -121,6 +123,7 @@ static bool is_latest(const struct kp_stuck *s, size_t at)
 
 static bool is_same(const struct kp_stuckrank *a, const struct kp_stuckrank *b)
 {
+    if (strcmp(a->by, b->by) != 0) return false;
     return strcmp(a->in, b->in) == 0 && (*a->in || (strcmp(a->after, b->after) == 0 && strcmp(a->call, b->call) == 0));
 }
 
@@ -141,6 +144,10 @@ static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *tol
     if (r->rank < 0) fputs("the program", f);
     else fprintf(f, "rank%s %s", kp_units_s(count), numbers);
     if (count > RANKS_SHOWN) fprintf(f, " and %zu more", count - RANKS_SHOWN);
+    if (*r->by) {
+        fprintf(f, " ended by %s%s", r->by, r->is_follower ? " after another rank was gone" : "");
+        return;
+    }
     if (*r->in) fprintf(f, " ha%s been in %s", count > 1 ? "ve" : "s", r->in);
     else fputs(" did nothing", f);
     fprintf(f, " for %.1f s", (double)most / 1e9);
@@ -149,15 +156,17 @@ static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *tol
     if (r->in_collective && waits_for) fprintf(f, ", and wait%s for %s", count == 1 ? "s" : "", waits_for);
 }
 
-/* Those in no collective first: the others wait for them. */
+/* 0: the others wait for it; 1: it waits in a collective; 2: it ended since another rank was gone. */
+static int pass_of(const struct kp_stuckrank *r) { return r->is_follower ? 2 : r->in_collective; }
+
 static void states_put(FILE *f, const struct kp_stuck *s)
 {
     bool *const told = kp_kineto_zeros(s->count, sizeof *told);
     size_t states = 0, waited = 0;
-    for (size_t i = 0; i < s->count; i++) waited += is_latest(s, i) && !s->of[i].in_collective;
-    for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < s->count; i++) waited += is_latest(s, i) && pass_of(&s->of[i]) == 0;
+    for (int pass = 0; pass < 3; pass++) {
         for (size_t i = 0; i < s->count; i++) {
-            if (told[i] || !is_latest(s, i) || s->of[i].in_collective != (pass == 1)) continue;
+            if (told[i] || !is_latest(s, i) || pass_of(&s->of[i]) != pass) continue;
             if (states++ == STATES_SHOWN) fputs("; others are elsewhere", f);
             if (states > STATES_SHOWN) continue;
             if (states > 1) fputs("; ", f);

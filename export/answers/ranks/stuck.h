@@ -10,9 +10,10 @@ enum { KP_STUCK_NAME_BYTES = 160, KP_STUCK_BYTES = 1200, KP_STUCK_NEXT_BYTES = 4
 struct kp_stuckrank {
     long rank; /* -1: of no job */
     int64_t pid;
-    bool in_collective, is_stuck;
-    int64_t ns;                   /* so long, up to the end of the trace */
-    char in[KP_STUCK_NAME_BYTES]; /* what is open; "": no op */
+    bool in_collective, is_stuck, is_follower; /* the last: an exception ended it that says a rank was gone */
+    int64_t ns;                                /* so long, up to the end of the trace */
+    char by[KP_STUCK_NAME_BYTES];              /* the exception that ended it; "": none */
+    char in[KP_STUCK_NAME_BYTES];              /* what is open; "": no op */
     char after[KP_STUCK_NAME_BYTES],
         call[KP_STUCK_NAME_BYTES]; /* the last op; the Python function, or a line; "": not known */
 };

@@ -165,6 +165,39 @@ static void the_latest_trace_of_a_rank_tells(void **state)
     assert_false(tells(&s));
 }
 
+/* Rank 1 sleeps and is killed. Rank 0 raises, as its peer is gone: it is the first of the file, and no cause. */
+static void a_rank_that_followed_is_told_last(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    struct little *t = begin(0, 2, 12);
+    strcpy(t->head, "\"kprof\":{\"exception\":\"RuntimeError\",\"lost_peer\":\"1\"},"
+                    "\"distributedInfo\":{\"rank\":0,\"world_size\":2},");
+    add(&s, t);
+    t = begin(1, 2, 12);
+    event(t, "cpu_op", "aten::item", 1, 50000, 12 * SECOND - 50000, OPEN);
+    add(&s, t);
+    assert_true(tells(&s));
+    assert_string_equal(
+        said, "rank 1 has been in aten::item for 11.9 s; rank 0 ended by RuntimeError after another rank was gone");
+}
+
+/* One that raised by itself is waited for. */
+static void a_rank_that_raised_by_itself_is_told_first(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    struct little *t = begin(0, 2, 12);
+    event(t, "user_annotation", "gloo:all_reduce", 2, 50000, 12 * SECOND - 50000, OPEN);
+    add(&s, t);
+    t = begin(1, 2, 1);
+    strcpy(t->head, "\"kprof\":{\"exception\":\"ValueError\"},\"distributedInfo\":{\"rank\":1,\"world_size\":2},");
+    add(&s, t);
+    assert_true(tells(&s));
+    assert_string_equal(said,
+                        "rank 1 ended by ValueError; rank 0 has been in gloo:all_reduce for 11.9 s, and waits for it");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +208,8 @@ int main(void)
         cmocka_unit_test(what_may_last_does_not_stand),
         cmocka_unit_test(the_latest_trace_of_a_rank_tells),
         cmocka_unit_test(the_latest_trace_of_a_process_tells),
+        cmocka_unit_test(a_rank_that_followed_is_told_last),
+        cmocka_unit_test(a_rank_that_raised_by_itself_is_told_first),
         cmocka_unit_test(the_command_that_tells_more_is_of_the_folder_and_of_how_the_job_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
