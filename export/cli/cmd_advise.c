@@ -109,16 +109,16 @@ static void ranks_print(const struct advise_command *command)
     fputs("         none of them is late alone: ", stdout);
     if (kp_rankwaits_kind(ranks, crowded->rank) != KP_RANKWAIT_CORE) puts(kp_commkinds_overlap(&ranks->kinds));
     else
-        printf("rank %ld had no CPU core for %.0f %% of the time in which it was ready to run\n", crowded->rank,
+        printf("rank %ld had no CPU core for %.0f %% of the time that it wanted one\n", crowded->rank,
                100 * kp_rankwait_no_core(crowded));
 }
 
 static int all_print(struct advise_command *command, int worst)
 {
+    if (!command->traces.is_json && !command->traces.stands) ranks_print(command);
     kp_runadvice_print(&command->traces, command->is_several);
     if (!command->traces.stands) worst = phases_print(command, worst);
     kp_runadvice_guesses_print(&command->traces, command->is_several);
-    if (!command->traces.is_json && !command->traces.stands) ranks_print(command);
     return worst;
 }
 

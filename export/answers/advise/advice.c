@@ -377,10 +377,8 @@ static const char *crowded_of(const struct kp_costrules *x)
 {
     const double waited = kp_summary_core_waited(x->tree->trace);
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
-    return kp_costrules_text(x,
-                             "for %.0f %% of the time the main thread was ready to run but had no CPU core. It ran "
-                             "%.1f times slower than it would alone. %s",
-                             100 * waited, 1 / (1 - waited), who_has_them(x));
+    return kp_costrules_text(x, "the main thread " KP_CORE_WAITED_TEXT ". %s", KP_CORE_WAITED_ARGS(waited),
+                             who_has_them(x));
 }
 
 /* Silence about what was not recorded would look like health. */

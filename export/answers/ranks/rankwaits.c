@@ -23,6 +23,7 @@ enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define PLACE_LEAST 0.001  /* of the steps */
 #define CORE_OF_STEPS 0.05 /* what a rank waits less for a core, or computes more, explains no collective */
 #define PLACE_OF_CAUSE 0.2 /* of what a rank has more: a line that has less of it explains nothing */
+#define PLACE_OF_REST 0.5  /* the same of time outside ops */
 
 /* ---- one trace ---- */
 
@@ -342,7 +343,8 @@ static struct more part_most(const struct kp_rankwaits *w, const struct kp_rankw
 /* The line or op that a rank has more of than the others, if it is a part of what the rank has more. */
 static struct more place_most(const struct kp_rankwaits *w, const struct kp_rankwait *late, const struct more *part)
 {
-    struct more most = {-1, PLACE_OF_CAUSE * (part->own - part->others), 0};
+    const double least = part->at == KP_RANK_REST ? PLACE_OF_REST : PLACE_OF_CAUSE; /* most lines are those of ops */
+    struct more most = {-1, least * (part->own - part->others), 0};
     if (kp_commkinds_most(&w->kinds) == KP_COMM_STAGES) return most; /* stages run lines of their own */
     for (size_t p = 0; part->at >= 0 && p < late->place_count; p++) {
         double others = 0;
@@ -388,17 +390,28 @@ const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *w)
 
 bool kp_rankwaits_lack(const struct kp_rankwaits *w) { return w->lacking > 0; }
 
+/* What it did and waited for by itself, on a core or asleep; at least what it computed. */
+static int64_t own_ns(const struct kp_rankwait *row)
+{
+    const int64_t ns = row->steps_ns - row->spent_ns - row->core_waited_ns;
+    return ns > row->core_had_ns ? ns : row->core_had_ns;
+}
+
 /*
- * Had it no core for half of what others waited for it, and computed no more than they? Without more work of its own it
- * is late by chance: the next time another one is.
+ * Had it no core for half of what others waited for it, and neither computed more than they nor was otherwise busy or
+ * asleep for half of that? Without more of its own it is late by chance: the next time another one is.
  */
 static bool is_late_for_core(const struct kp_rankwaits *w, const struct kp_rankwait *late)
 {
-    int64_t most_ns = 0;
-    for (size_t i = 0; i < w->rank_count; i++)
-        if (&w->ranks[i] != late && w->ranks[i].core_had_ns > most_ns) most_ns = w->ranks[i].core_had_ns;
+    int64_t most_ns = 0, most_own_ns = 0;
+    for (size_t i = 0; i < w->rank_count; i++) {
+        const struct kp_rankwait *const r = &w->ranks[i];
+        if (r != late && r->core_had_ns > most_ns) most_ns = r->core_had_ns;
+        if (r != late && own_ns(r) > most_own_ns) most_own_ns = own_ns(r);
+    }
     return most_ns > 0 && 2 * late->core_waited_ns >= late->held_ns &&
-           (double)(late->core_had_ns - most_ns) < CORE_OF_STEPS * (double)late->steps_ns;
+           (double)(late->core_had_ns - most_ns) < CORE_OF_STEPS * (double)late->steps_ns &&
+           2 * (own_ns(late) - most_own_ns) < late->held_ns;
 }
 
 const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *w)

@@ -572,20 +572,14 @@ static void machine_print(FILE *out, const struct kp_summary *s)
                 s->threads_are_set ? ")" : "", s->threads_wanted > 1 ? ", or 1 (`kprof advise`)" : "");
     fputs("\n", out);
     if (s->is_crowded && !s->steps && s->core_waited_ns > s->wall_ns) return; /* a file that ends early: of the run */
-    if (s->is_crowded && !s->steps)
-        fprintf(out,
-                "         For %.0f %% of the time the first thread was ready to run but had no CPU core. It ran %.1f "
-                "times slower than it would alone\n",
-                100 * s->core_waited, 1 / (1 - s->core_waited));
-    else if (s->is_crowded)
-        fprintf(out,
-                "         For %.0f %% of the time the main thread was ready to run but had no CPU core. It ran %.1f "
-                "times slower than it would alone%s\n",
-                100 * s->core_waited, 1 / (1 - s->core_waited),
-                s->own_threads_ns ? ". Other threads of this program ran meanwhile (`kprof advise`)"
-                : s->waits_for_slowest
-                    ? ". Each operator waits for its slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)"
-                    : "");
+    if (!s->is_crowded) return;
+    fprintf(out, "         The %s thread " KP_CORE_WAITED_TEXT "%s\n", s->steps ? "main" : "first",
+            KP_CORE_WAITED_ARGS(s->core_waited),
+            !s->steps           ? ""
+            : s->own_threads_ns ? ". Other threads of this program ran meanwhile (`kprof advise`)"
+            : s->waits_for_slowest
+                ? ". Each operator waits for its slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)"
+                : "");
 }
 
 /* Where they cost as much as a finding of kprof advise. */

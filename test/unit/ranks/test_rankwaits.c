@@ -410,6 +410,22 @@ static void a_wait_of_ranks_without_a_core_is_one_for_a_core(void **state)
     }
 }
 
+/* Rank 1 sleeps in each step and has no core besides: it is late by its own. */
+static void a_rank_that_sleeps_is_late_on_a_busy_machine(void **state)
+{
+    struct kp_rankwaits w = {0};
+    (void)state;
+    job_of = ",\"kprof\":{\"core_had_us\":30,\"core_waited_us\":180}";
+    rank_add(&w, 0, (int[]){90, 80, 85}, 3);
+    job_of = ",\"kprof\":{\"core_had_us\":30,\"core_waited_us\":121}";
+    rank_add(&w, 1, (int[]){5, 6, 5}, 3);
+    job_of = "";
+    kp_rankwaits_settle(&w);
+    assert_non_null(kp_rankwaits_late(&w));
+    assert_int_equal(kp_rankwaits_late(&w)->rank, 1);
+    kp_rankwaits_fini(&w);
+}
+
 /* Rank 0 waits for rank 1, which had no core for nearly as long: that is late only where it computes more. */
 static void a_rank_that_has_as_much_to_do_and_no_core_is_not_late(void **state)
 {
@@ -457,6 +473,7 @@ int main(void)
         cmocka_unit_test(late_is_who_costs_time_not_who_comes_last_often),
         cmocka_unit_test(a_wait_of_ranks_without_a_core_is_one_for_a_core),
         cmocka_unit_test(a_rank_that_has_as_much_to_do_and_no_core_is_not_late),
+        cmocka_unit_test(a_rank_that_sleeps_is_late_on_a_busy_machine),
         cmocka_unit_test(all_collectives_of_a_large_job_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
