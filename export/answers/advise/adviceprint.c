@@ -221,6 +221,7 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
     F(MAYBE, module, r->module)                                                      \
     F(MAYBE, frame, r->frame)                                                        \
     F(MAYBE, line, r->line)                                                          \
+    F(MAYBE, also_line, r->also_line)                                                \
     F(MAYBE, after, r->after)                                                        \
     F(MAYBE, until, r->until)                                                        \
     F(BOOL, backward, r->is_backward)                                                \

@@ -51,6 +51,26 @@ static void an_optimizer_that_goes_op_by_op_is_told(void **state)
     assert_null(strstr(a.findings[0].change, "this is torch"));
 }
 
+/* A GAN has two of them: half of the cost is at each line. */
+static void two_optimizers_have_two_lines(void **state)
+{
+    struct little *t = *state;
+    char stack[80], room[200];
+    for (int step = 0; step < 4; step++) {
+        step_begin(t, step);
+        for (int of = 0; of < 2; of++) {
+            const int at = STEP_US * step + MODEL_US + 200 * of;
+            snprintf(stack, sizeof stack, "\"Call stack\":\"gan.py(%d): main\"", 12 + 3 * of);
+            event(t, "user_annotation", "Optimizer.step#Adam.step", 1, at, 200, "");
+            event(t, "cpu_op", MUL, 1, at, 100 + of, stack);
+            event(t, "cpu_op", "aten::addcdiv_", 1, at + 101 + of, 98 - of, stack);
+        }
+    }
+    const struct kp_advice a = advise(t);
+    assert_non_null(unfused_find(&a));
+    assert_string_equal(kp_finding_line(unfused_find(&a), room, sizeof room), "gan.py:12 main, and gan.py:15 main");
+}
+
 static void ops_of_lists_of_parameters_are_no_one_pass(void **state)
 {
     const struct kp_advice a =
@@ -120,6 +140,7 @@ static void a_gpus_optimizer_is_not_told_here(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(two_optimizers_have_two_lines, little_setup, little_teardown),
         LITTLE(an_optimizer_that_goes_op_by_op_is_told),
         LITTLE(ops_of_lists_of_parameters_are_no_one_pass),
         LITTLE(an_old_torch_has_none_on_the_cpu),

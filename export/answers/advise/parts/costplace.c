@@ -11,6 +11,8 @@
 #include "export/read/frames/ownline.h"
 #include "export/show/units.h"
 
+enum { ALSO_OF = 4 };
+
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node)
 {
     int32_t found = node;
@@ -82,6 +84,50 @@ const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places
     return most && most->ns > 0 ? most : NULL;
 }
 
+struct line_cost {
+    uint32_t line;
+    int64_t ns;
+    size_t count;
+};
+
+KP_ORDER_DOWN(count_order, struct line_cost, count)
+KP_ORDER_DOWN(most_first, struct line_cost, ns)
+
+/* The costs of all own lines, the largest first; the caller frees them. `like`: of forward, or of backward, alone. */
+static struct line_cost *line_costs(const struct kp_costplaces *places, struct kp_kineto *trace,
+                                    const struct kp_costplace *like, size_t *count)
+{
+    struct kp_keyindex keys = {0};
+    const struct kp_costplace *const place = places->keys.rows;
+    for (size_t i = 0; i < places->keys.count; i++) {
+        const uint32_t line = kp_ownline_of(trace, place[i].stack);
+        if (!line || (like && place[i].is_backward != like->is_backward)) continue;
+        struct line_cost *const sum = kp_keyindex_row(&keys, line, &(struct line_cost){.line = line}, sizeof *sum);
+        sum->ns += place[i].ns;
+        sum->count += place[i].count;
+    }
+    struct line_cost *const of = keys.rows;
+    *count = keys.count;
+    keys.rows = NULL;
+    kp_keyindex_fini(&keys);
+    if (*count) qsort(of, *count, sizeof *of, most_first);
+    return of;
+}
+
+/* The second line, where it has a quarter of the cost or more; NULL: none. */
+static const char *also_line(const struct kp_costplaces *places, struct kp_kineto *trace, uint32_t line)
+{
+    const struct kp_costplace *const most = kp_costplaces_most(places), *const of = places->keys.rows;
+    size_t count = 0;
+    int64_t all_ns = 0;
+    for (size_t i = 0; i < places->keys.count; i++) all_ns += of[i].ns;
+    struct line_cost *const lines = line_costs(places, trace, most, &count);
+    const bool has_second = count > 1 && lines[0].line == line && ALSO_OF * lines[1].ns >= all_ns;
+    const char *const found = has_second ? kp_kineto_text(trace, lines[1].line) : NULL;
+    free(lines);
+    return found;
+}
+
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out)
 {
     const struct kp_costplace *const most = kp_costplaces_most(places);
@@ -96,38 +142,10 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     out->frame = text_or_null(trace, frame);
     out->line = text_or_null(trace, line);
     out->is_backward = line && !itself && most->is_backward;
+    out->also_line = itself ? NULL : also_line(places, trace, line);
     out->is_after_backward = most->is_after_backward;
     out->after = after == line && out->is_backward == out->is_after_backward ? NULL : text_or_null(trace, after);
     out->module = text_or_null(trace, module);
-}
-
-struct line_cost {
-    uint32_t line;
-    int64_t ns;
-    size_t count;
-};
-
-KP_ORDER_DOWN(count_order, struct line_cost, count)
-KP_ORDER_DOWN(most_first, struct line_cost, ns)
-
-/* The costs of all own lines, the largest first; the caller frees them. */
-static struct line_cost *line_costs(const struct kp_costplaces *places, struct kp_kineto *trace, size_t *count)
-{
-    struct kp_keyindex keys = {0};
-    const struct kp_costplace *const place = places->keys.rows;
-    for (size_t i = 0; i < places->keys.count; i++) {
-        const uint32_t line = kp_ownline_of(trace, place[i].stack);
-        if (!line) continue;
-        struct line_cost *const sum = kp_keyindex_row(&keys, line, &(struct line_cost){.line = line}, sizeof *sum);
-        sum->ns += place[i].ns;
-        sum->count += place[i].count;
-    }
-    struct line_cost *const of = keys.rows;
-    *count = keys.count;
-    keys.rows = NULL;
-    kp_keyindex_fini(&keys);
-    if (*count) qsort(of, *count, sizeof *of, most_first);
-    return of;
 }
 
 enum { LINES_SHOWN = 3 };
@@ -136,7 +154,7 @@ void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *
                           size_t bytes)
 {
     size_t count, used = 0;
-    struct line_cost *of = line_costs(places, trace, &count);
+    struct line_cost *of = line_costs(places, trace, NULL, &count);
     if (count) qsort(of, count, sizeof *of, count_order);
     out[0] = 0;
     for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes; i++)
@@ -152,7 +170,7 @@ void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *t
                          size_t bytes)
 {
     size_t count, used = 0;
-    struct line_cost *of = line_costs(places, trace, &count);
+    struct line_cost *of = line_costs(places, trace, NULL, &count);
     out[0] = 0;
     for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes && of[i].ns > of[0].ns / 20; i++)
         used += (size_t)snprintf(out + used, bytes - used, "%s%s (%.3f ms)", i ? ", " : "",

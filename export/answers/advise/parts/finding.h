@@ -47,6 +47,7 @@ struct kp_finding {
     const char *module;             /* of that: "Net_0.Linear_1", or NULL */
     const char *frame;              /* the innermost frame of its stack, or NULL */
     const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
+    const char *also_line;          /* another one, which has a quarter of the cost or more; NULL: none */
     const char *after;              /* idle: the own line of the op before it, or NULL */
     const char *until;              /* loading: the own line of the op behind it, or NULL */
     bool is_backward, is_after_backward; /* line, or after, is the forward line: backward of it ran */

@@ -108,8 +108,9 @@ const char *kp_finding_line(const struct kp_finding *f, char *room, size_t bytes
     const char *const of = f->is_backward ? KP_TOP_BACKWARD_OF : "";
     const char *const of_after = f->is_after_backward ? KP_TOP_BACKWARD_OF : "";
     if (is_loading(f)) return loading_line(f, room, bytes);
-    if (!f->after && !*of) return line;
-    if (!f->after) snprintf(room, bytes, "%s%s", of, line);
+    if (!f->after && !*of && !f->also_line) return line;
+    if (!f->after && f->also_line) snprintf(room, bytes, "%s%s, and %s%s", of, line, of, f->also_line);
+    else if (!f->after) snprintf(room, bytes, "%s%s", of, line);
     else if (!line) snprintf(room, bytes, "after %s%s", of_after, f->after);
     else if (f->line) snprintf(room, bytes, "between %s%s and %s%s", of_after, f->after, of, line);
     else snprintf(room, bytes, "%s, after %s%s", line, of_after, f->after);

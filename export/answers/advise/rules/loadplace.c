@@ -224,6 +224,7 @@ static void place_tell(const struct loadplace *p, struct kp_finding *out)
     const uint64_t key = p->keys.keys[best];
     const uint32_t before = (uint32_t)((key & ~IN_NO_OP) >> 32), line = (uint32_t)key;
     const char *const text = line ? kp_kineto_text(trace, line) : NULL;
+    out->also_line = NULL;
     out->after = before ? kp_kineto_text(trace, before) : NULL;
     if (key & IN_NO_OP) out->until = text;
     else out->line = text;

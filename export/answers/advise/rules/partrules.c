@@ -109,7 +109,7 @@ static void small_place_tell(const struct kp_costrules *x, struct kp_finding *f,
                                 : line                       ? ", "
                                                              : "",
                                 line ? line : "");
-    f->where = f->line = f->after = f->frame = f->module = NULL;
+    f->where = f->line = f->also_line = f->after = f->frame = f->module = NULL;
     f->is_gap = f->is_backward = f->is_after_backward = false;
 }
 

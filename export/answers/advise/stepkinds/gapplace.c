@@ -266,6 +266,7 @@ struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *x, const double *
     if (most && most->ns >= of_ns / 10) call.ns = call.itself_ns = most->ns;
     if (call.ns > 0 && (most->call || !is_around(out, kp_kineto_text(trace, most->line)))) {
         out->line = kp_kineto_text(trace, most->line);
+        out->also_line = NULL;
         out->where = most->call ? kp_kineto_text(trace, most->call) : out->line;
         out->after = out->module = out->frame = NULL;
         out->is_gap = out->is_backward = out->is_after_backward = false;
