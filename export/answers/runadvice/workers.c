@@ -22,6 +22,7 @@
 enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
 #define SHARE_LEAST 0.05              /* of a worker's time, before a line is worth a word */
 #define SHARE_IDLE 0.50               /* of a worker's time, in which it waits for work: more workers do not help */
+#define SHARE_ALL_IDLE 0.90           /* it has next to nothing to do */
 #define SHARE_COMPUTES 0.50           /* of a worker's time: it computes for most of it */
 #define CORES_SPARE 0.5         /* less than these are not free: the kernel and other programs take of them, too */
 enum { QUICK_BYTES = 4 << 20 }; /* of a worker's trace: larger ones take seconds to read */
@@ -320,8 +321,9 @@ static void hand_over_tell(struct kp_advised *a, const struct worker *w)
                  waited / 1e6);
     else
         snprintf(without, sizeof without,
-                 "Loading a batch takes a worker %.1f ms. With workers a step waits %.1f ms of that; without them it "
-                 "would wait all of it",
+                 waited < each ? "Loading a batch takes a worker %.1f ms. With workers a step waits %.1f ms of that; "
+                                 "without them it would wait all of it"
+                               : "Loading a batch takes a worker %.1f ms; the step waits %.1f ms for it",
                  each / 1e6, waited / 1e6);
     if (is_better_without(w, &l, waited))
         snprintf(change, sizeof change,
@@ -337,10 +339,34 @@ static void hand_over_tell(struct kp_advised *a, const struct worker *w)
     change_set(a, change);
 }
 
+/* The wait for an idle worker is one for a core, where nobody has one: it is no finding then. */
+static bool is_core_the_wait(const struct kp_advised *a, const struct worker *w)
+{
+    return a->advice.crowded && kp_summary_core_waited(a->trace) >= KP_CORE_WAITED_HALF &&
+           kp_summary_core_waited(w->trace) >= KP_CORE_WAITED_HALF && idle_share(w) >= SHARE_ALL_IDLE;
+}
+
+static void findings_drop(FILE *out, struct kp_advised *a, const struct worker *w)
+{
+    struct kp_advice *const advice = &a->advice;
+    size_t kept = 0;
+    fprintf(out,
+            "    worker  is idle, and it has no CPU core for %.0f %% of the time that it wants one. The %.1f ms per "
+            "step that the training waits for it are no finding: see them on a free machine\n",
+            100 * kp_summary_core_waited(w->trace), waited_ns(a) / 1e6);
+    for (size_t i = 0; i < advice->count; i++)
+        if (!is_of_workers(&advice->findings[i])) advice->findings[kept++] = advice->findings[i];
+    advice->count = kept;
+}
+
 /* All of them wait for work, and the training for them. */
-static void idle_tell(struct kp_advised *a, const struct worker *w)
+static void idle_tell(FILE *out, struct kp_advised *a, const struct worker *w)
 {
     bool is_bursty = false;
+    if (is_core_the_wait(a, w)) {
+        findings_drop(out, a, w);
+        return;
+    }
     for (size_t i = 0; i < a->advice.count; i++)
         is_bursty |= is_of_workers(&a->advice.findings[i]) && a->advice.findings[i].is_bursty;
     if (is_bursty)
@@ -368,7 +394,7 @@ static void uneven_tell(FILE *out, struct kp_advised *a, const struct kp_idlenes
 static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, struct kp_run_folder *folder)
 {
     if (idle_share(w) >= SHARE_IDLE) {
-        idle_tell(a, w);
+        idle_tell(out, a, w);
         return;
     }
     if (2 * w->others.idle >= w->others.seen && w->others.idle) {
