@@ -94,7 +94,7 @@ CASES = [
         Told("text", "seconds", says=(r"\ASTUCK +rank 1 has been in enumerate\(DataLoader\)\S+ for ([\d.]+) s",)),
         Told("text", says=(rf"for [\d.]+ s, at {at('ranks.py', 'x = next(loader')} main",))]),
     Case("10 evaluation", "evaluates.py", STACKS, args=["often"], read=["advise"], quick=True, told=[
-        Told("text", "evaluation_each_ms", says=(r"forward passes without backward, ([\d.]+) (?:us|ms|s) each", OFTEN.replace("10", "20")))]),
+        Told("text", "evaluation_each_ms", says=(r"forward passes without backward, ([\d.]+) (?:us|ms|s) per evaluation", OFTEN.replace("10", "20")))]),
     Case("10 its twin", "evaluates.py", STACKS, [], args=["none"]),
     *(Case(f"11 a server's p{q}", "server.py", ["--with-stack", "1"], read=COUNTED, quick=q == 99, told=[Told("text", f"p{q}_ms", says=(rf"p{q} ([\d.]+) (?:us|ms|s)\b",), slack=0.05)])
       for q in (50, 90, 99)),

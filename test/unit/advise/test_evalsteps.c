@@ -39,9 +39,10 @@ static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
 {
     const struct kp_advice a = passes_advise(*state, 5);
     assert_non_null(a.evaluated);
-    const char *said = "2 evaluations during the training take 214 us, 10.7 % of the time of all steps. These steps "
-                       "are long but not slow: steps 4, 9 hold 3 forward passes without backward, 107 us each. To time "
-                       "them: kprof run --phases (Lightning, transformers, your own ranges)";
+    const char *said =
+        "2 evaluations during the training take 214 us, 10.7 % of the time of all steps. These steps "
+        "are long but not slow: steps 4, 9 hold 3 forward passes without backward, 107 us per evaluation. To time "
+        "them: kprof run --phases (Lightning, transformers, your own ranges)";
     assert_memory_equal(a.evaluated, said, strlen(said));
 }
 
@@ -52,7 +53,7 @@ static void the_line_that_calls_an_evaluation_is_named(void **state)
     const struct kp_advice a = passes_advise(*state, 5);
     has_stacks = false;
     assert_non_null(a.evaluated);
-    assert_non_null(strstr(a.evaluated, " without backward, 107 us each, at train.py:41 main. To time them"));
+    assert_non_null(strstr(a.evaluated, " without backward, 107 us per evaluation, at train.py:41 main. To time them"));
 }
 
 /*
@@ -90,24 +91,28 @@ static void told_with(const struct kp_advice *a, const char *said)
 static void an_evaluation_before_the_training_lasts_until_that_begins(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, true, 0, 0);
-    told_with(&a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us each, 719 us of it "
-                  "after the last pass (metrics, a checkpoint). To time them");
+    told_with(
+        &a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
+            "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 719 us of it "
+            "after the last pass (metrics, a checkpoint). To time them");
 }
 
 static void an_evaluation_behind_the_training_lasts_until_the_step_ends(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, false, 0, 0);
-    told_with(&a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us each, 711 us of it "
-                  "after the last pass (metrics, a checkpoint). To time them");
+    told_with(
+        &a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
+            "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 711 us of it "
+            "after the last pass (metrics, a checkpoint). To time them");
 }
 
 static void an_evaluation_has_what_lies_between_its_passes(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, true, 220, 0);
-    told_with(&a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us each. To time them");
+    told_with(
+        &a,
+        "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
+        "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation. To time them");
 }
 
 /* 100 ms behind the last pass of one of two evaluations: that is of the step, not of each evaluation. */
@@ -218,9 +223,9 @@ static struct kp_advice rollout_advise(struct little *t, const char *draw)
 static void a_rollout_lasts_until_the_training_begins_and_each_pass_of_it_counts(void **state)
 {
     const struct kp_advice a = rollout_advise(*state, "aten::multinomial");
-    told_with(&a,
-              "4 rollouts during the training take 12.8 ms, 86.5 % of the time of all steps. These steps are long but "
-              "not slow: steps 4, 9, 14, 19, each 5th step, hold 8 forward passes without backward, 3.20 ms each");
+    told_with(
+        &a, "4 rollouts during the training take 12.8 ms, 86.5 % of the time of all steps. These steps are long but "
+            "not slow: steps 4, 9, 14, 19, each 5th step, hold 8 forward passes without backward, 3.20 ms per rollout");
     assert_non_null(strstr(a.evaluated, "To save time, let one pass process many samples"));
     for (size_t i = 0; i < a.count; i++) assert_false(a.findings[i].is_critical); /* the steps are the smaller part */
     assert_true(kp_advice_is_evaluated_first(&a));

@@ -67,7 +67,7 @@ static void evaluations_are_told(void **state)
     assert_non_null(t.text);
     assert_string_equal(
         t.text, "2 evaluations during the training take some 18.0 ms, 23.3 % of the time of all steps. These steps are "
-                "long but not slow: steps 29, 59 hold 90 forward passes without backward, 9.00 ms each");
+                "long but not slow: steps 29, 59 hold 90 forward passes without backward, 9.00 ms per evaluation");
     kp_kineto_close(t.trace);
 }
 

@@ -502,11 +502,12 @@ const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const 
                               double ns, const char *share, const char *numbers)
 {
     const char *const one = found == 1 ? "s" : "", *const several = found == 1 ? "" : "s";
-    return kp_costrules_text(x,
-                             "%zu %s%s during the training take%s %s%s%s. %s long but not slow: "
-                             "%s without backward, %s each",
-                             found, what, several, one, about, kp_units_ms(ns), share,
-                             found == 1 ? "That step is" : "These steps are", numbers, kp_units_ms(ns / (double)found));
+    return kp_costrules_text(
+        x,
+        "%zu %s%s during the training take%s %s%s%s. %s long but not slow: "
+        "%s without backward%s",
+        found, what, several, one, about, kp_units_ms(ns), share, found == 1 ? "That step is" : "These steps are",
+        numbers, found == 1 ? "" : kp_costrules_text(x, ", %s per %s", kp_units_ms(ns / (double)found), what));
 }
 
 /* Is something drawn from what the model says, as in a rollout or a generation? The training needs that: it cannot be
