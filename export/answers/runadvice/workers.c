@@ -333,8 +333,9 @@ static void hand_over_tell(struct kp_advised *a, const struct worker *w)
                  each / 1e6, waited / 1e6);
     else
         snprintf(change, sizeof change,
-                 "More workers do not help: " IDLE_WORKERS "%s Or hand over fewer, larger "
-                 "batches. %s.",
+                 "More workers do not help: " IDLE_WORKERS
+                 "Hand over less: tensors are shared, all else is pickled, so collate into tensors what the step uses. "
+                 "Or hand over fewer, larger batches. %s %s.",
                  cheaper_text(w, cheaper, sizeof cheaper), without);
     change_set(a, change);
 }
