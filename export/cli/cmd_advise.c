@@ -106,7 +106,7 @@ static void ranks_print(const struct advise_command *command)
     if (ranks->rank_count < 2 || kp_rankwaits_lack(ranks) || kp_rankwaits_late(ranks)) return;
     if (!command->traces.has_communication || !ranks->matched) return;
     const struct kp_rankwait *const crowded = kp_rankwaits_without_core(ranks);
-    fputs("         none of them is late alone: ", stdout);
+    fputs("         no rank is late by its own work: ", stdout);
     if (kp_rankwaits_kind(ranks, crowded->rank) != KP_RANKWAIT_CORE) puts(kp_commkinds_overlap(&ranks->kinds));
     else
         printf("rank %ld had no CPU core for %.0f %% of the time that it wanted one\n", crowded->rank,

@@ -42,6 +42,9 @@ static const char *const others[][2] = {{"record", "run"},
                                         {"shapes", "run --record-shapes"},
                                         {"steps", "report --by step"},
                                         {"open", "html"},
+                                        {"stop", "ctl DIR stop"},
+                                        {"start", "ctl DIR start"},
+                                        {"status", "ctl DIR status"},
                                         {"trace", "run"}};
 
 static const char *command_meant(const char *name)

@@ -415,7 +415,7 @@ def test_overlap_is_advised_where_no_rank_is_late_alone(tmp_path):
             rank(folder, number, each)
     assert "bucket_cap_mb" not in told("advise", late)
     said = told("advise", even)
-    assert "late alone: let communication overlap" in said
+    assert "late by its own work: let communication overlap" in said
     assert "none of which is late" in said and "93 % of the collective" in said and "it spends" not in said and "is late:" not in said, said
 
 

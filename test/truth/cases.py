@@ -90,7 +90,7 @@ CASES = [
         Told("late-rank", line=at("ranks.py", "x = next(loader", " main"), severity="critical", says=("the other ranks wait for this one",)),
         Told("exposed-communication", says=("waits for rank 1, which arrived last at ",))]),
     Case("7a its twin", "ranks.py", STACKS, [], args=["even"], ranks=2, also={"exposed-communication", "no-op-runs", *BUSY}),  # of short steps, DDP's Python is much
-    Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "none of them is late alone"), told=[
+    Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "late by its own work"), told=[
         Told("text", "seconds", says=(r"\ASTUCK +rank 1 has been in enumerate\(DataLoader\)\S+ for ([\d.]+) s",)),
         Told("text", says=(rf"for [\d.]+ s, at {at('ranks.py', 'x = next(loader')} main",))]),
     Case("10 evaluation", "evaluates.py", STACKS, args=["often"], read=["advise"], quick=True, told=[

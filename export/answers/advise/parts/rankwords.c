@@ -95,7 +95,8 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     else if (kind == KP_RANKWAIT_OWN) own_tell(out, ranks, rank);
     else {
         snprintf(out->what, sizeof out->what,
-                 "the step waits for other ranks, none of which is late alone; the wait is %.0f %% of the collective "
+                 "the step waits for other ranks, none of which is late by its own work; the wait is %.0f %% of the "
+                 "collective "
                  "time",
                  100 * wait);
         snprintf(out->change, sizeof out->change, "Even out the work of the ranks in each step.");
