@@ -25,10 +25,10 @@ static void threads_of_the_program_itself_are_told_and_not_other_programs(void *
     const struct kp_advice a =
         advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
     assert_string_equal(
-        a.crowded,
-        "the main thread had no CPU core for 50 % of the time that it wanted one, so its own work took 2.0 times as "
-        "long as it would alone. Other threads of this program had one for 240 ms, 2.4 times as long as it "
-        "(what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads)");
+        a.crowded, "the main thread had no CPU core for 50 % of the time in which it was ready to run. Its work took "
+                   "2.0 times as long as on a free core. Other threads of this program had one for 240 ms, 2.4 times "
+                   "as long as it "
+                   "(what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads)");
 }
 
 static void their_line_is_named_where_calls_of_python_were_recorded(void **state)

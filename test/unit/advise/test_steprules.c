@@ -59,10 +59,11 @@ static void where_a_core_lacks_they_are_none(void **state)
     const struct kp_advice a = advice_of(*state, ",\"core_had_us\":60000,\"core_waited_us\":40000,\"cores\":\"2\","
                                                  "\"busy_threads\":\"1\"");
     assert_int_equal(a.count, 0);
-    assert_string_equal(a.crowded, "the main thread had no CPU core for 40 % of the time that it wanted one, so its "
-                                   "own work took 1.7 times as long "
-                                   "as it would alone. Other programs, or a container limit, used the cores: this "
-                                   "program ran 1 thread on 2 cores");
+    assert_string_equal(
+        a.crowded,
+        "the main thread had no CPU core for 40 % of the time in which it was ready to run. Its work took 1.7 times as "
+        "long as on a free core. Other "
+        "programs, or a container limit, used the cores: this program ran 1 thread on 2 cores");
 }
 
 static void what_is_more_than_its_waits_is_the_programs(void **state)
