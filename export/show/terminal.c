@@ -22,12 +22,14 @@
 enum { COLUMNS_USUAL = 80, COLUMNS_LEAST = 20, HANG = 2 };
 enum { MARK_ROW = '\036', MARK_NAME = '\016', MARK_RED = '\021', MARK_YELLOW = '\022', MARK_PLAIN = '\017' };
 #define COLOUR_OFF "\033[0m"
+#define ERASE "\033[K" /* to the end of the line */
 
 static struct passing {
     FILE *was, *now; /* the stream of stdio, and the one that took its place */
     FILE *pager;
     size_t columns;
     bool has_colour, is_raw; /* raw: a line of progress, which is written over */
+    size_t erased;           /* so many letters of ERASE were the last ones of a raw line */
     char *line;
     size_t used, room;
 } passings[2]; /* stdout, stderr */
@@ -217,13 +219,15 @@ static void letter_keep(struct passing *p, char letter)
     p->line[p->used++] = letter;
 }
 
-/* A line of progress begins with a return, and ends with "erase to the end". */
+/* A line of progress begins with a return, and ends with ERASE. */
 static void letter_pass(struct passing *p, char letter)
 {
     if (letter == '\r' && !p->used) p->is_raw = true;
     if (p->is_raw) {
         fputc(letter, p->was);
-        p->is_raw = letter != '\n' && letter != 'K'; /* a name with a K: the rest of it waits for the end of the line */
+        p->erased = letter == ERASE[p->erased] ? p->erased + 1 : 0;
+        p->is_raw = letter != '\n' && p->erased < sizeof ERASE - 1;
+        if (!p->is_raw) p->erased = 0;
     } else if (letter == '\n' && p->line) {
         line_pass(p);
     } else if (letter == '\n') {

@@ -6,4 +6,5 @@ SRC_files := \
     export/read/files/progress.c \
     export/read/files/spoolfile.c
 UNIT_files := \
-    test/unit/files/test_in_child.c
+    test/unit/files/test_in_child.c \
+    test/unit/files/test_progress.c

@@ -5,7 +5,12 @@
 
 #include "collector/base/kp_clock.h"
 #include "export/read/files/progress.h"
+#include "export/show/letters.h"
 #include "export/show/plain.h"
+#include "export/show/terminal.h"
+
+enum { COLUMNS_USUAL = 80 };
+#define BEFORE_NAME "kprof: "
 
 void kp_progress_begin(struct kp_progress *progress, const char *what)
 {
@@ -25,10 +30,16 @@ static bool is_due(struct kp_progress *progress)
     return true;
 }
 
+/* The line stays on one row of the terminal, as a return leads to the row's start alone. A name's end tells it apart. */
 static void line_show(struct kp_progress *progress, uint64_t count, const char *of)
 {
+    char name[512], done[64];
+    const size_t columns = kp_terminal_columns(stderr);
     if (!is_due(progress)) return;
-    kp_plain_fmt(stderr, "\rkprof: %s: %lu %s\033[K", progress->what, (unsigned long)count, of);
+    const int taken = snprintf(done, sizeof done, ": %lu %s", (unsigned long)count, of) + (int)sizeof BEFORE_NAME;
+    const int room = (int)(columns ? columns : COLUMNS_USUAL) - taken;
+    kp_letters_fit(name, sizeof name, progress->what, room > 1 ? (size_t)room : 1, 0, "..");
+    kp_plain_fmt(stderr, "\r" BEFORE_NAME "%s%s\033[K", name, done);
 }
 
 int kp_progress_events(void *context, uint64_t events)
