@@ -800,7 +800,7 @@ def test_workers_that_wait_for_work_are_told_so_and_not_at_the_line_that_forked_
         call("train.py(19): __getitem__", 950_000, 40_000, loop)
 
     said = waiting_training(tmp_path, items, busy_ms=150, busy_of_ms=1000)
-    assert "    worker  waits for work 85.0 % of its time\n    worker  torch's loop (" in said and ": 11.0 % of its time\n" in said, said
+    assert "    worker  waits for work 85.0 % of its time\n    worker  torch's loop (collating, handing over): 11.0 % of its time\n" in said, said
     assert "train.py:30" not in said and "of them " not in said
     assert "    change  More workers do not" in said
 
@@ -857,7 +857,7 @@ def test_items_that_compute_while_others_have_the_cores_are_judged_by_what_they_
     finding = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events, kprof=facts)))["findings"][0]
     assert finding["change"].startswith("Make items cheaper first: ") and "Let workers load" not in finding["change"]
     assert "That saves up to 2.7 ms a step. " in finding["change"] and "waits for a core," in finding["change"], finding
-    assert finding["share_of"] == "of the 5 ms that a step takes with a CPU core", finding
+    assert finding["share_of"] == "of a step of 5 ms, waits for a CPU core left out", finding
     assert finding["step_ms"] == pytest.approx(finding["share"] * 5, rel=1e-3), finding
 
 
@@ -871,7 +871,7 @@ def test_one_of_the_workers_that_has_all_the_work_is_the_one_that_is_told(tmp_pa
     said = told("advise", tmp_path / "a.pt.trace.json")
     assert "train.py:19 def __getitem__: " in said and "waits for work" not in said and "more workers help\n" not in said, said
     assert "    worker  1 of 2 has most of the work; " in said, said
-    assert "DataLoader(..., in_order=False)" in said and "more workers (" not in said
+    assert "Let a worker that is ready take the next batch: DataLoader(..., in_order=False)" in said and "more workers (" not in said
 
 
 def test_workers_that_wait_while_few_batches_are_late_are_to_prefetch_more(tmp_path):

@@ -45,7 +45,7 @@ static void loading_is_told_without_the_time_that_had_no_core(void **state)
     assert_float_equal(f->share, 0.2, 0.002);
     assert_int_equal(f->steps, STEPS);
     assert_string_equal(f->what, "the step waits for data, because the DataLoader has no workers");
-    assert_string_equal(f->share_of, "of the 10 ms that a step takes with a CPU core");
+    assert_string_equal(f->share_of, "of a step of 10 ms, waits for a CPU core left out");
     assert_non_null(strstr(f->change, " That saves up to 2.0 ms a step."));
     assert_non_null(
         strstr(f->change, " The cores were busy (see the note). These times do not include waits for a core, and "));
@@ -59,7 +59,7 @@ static void a_loader_that_may_sleep_all_the_time_is_told_whole(void **state)
     assert_non_null(f);
     assert_float_equal(f->step_ns, 2e6, 1);
     assert_float_equal(f->share, 0.1, 0.001);
-    assert_string_equal(f->share_of, "of steps, waits for a CPU core included");
+    assert_string_equal(f->share_of, "of a step, waits for a CPU core included");
 }
 
 static void a_trace_that_does_not_name_the_steps_has_the_wait_in_all_of_them(void **state)
@@ -96,12 +96,12 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
         struct kp_finding_steps of;
         const char *text;
     } rows[] = {
-        {{false, true, 0, false}, "of steps without evaluations"},
-        {{true, true, 0, false}, "of steps that are not slow, without evaluations"},
-        {{true, false, 2e6, false}, "of the 2 ms that a step takes with a CPU core, if it is not slow"},
-        {{false, true, 2e6, false}, "of the 2 ms that a step takes with a CPU core, without evaluations"},
-        {{false, false, 0, true}, "of steps, waits for a CPU core included"},
-        {{true, true, 0, true}, "of steps that are not slow, without evaluations, waits for a CPU core included"}};
+        {{false, true, 0, false}, "of a step, evaluations left out"},
+        {{true, true, 0, false}, "of an ordinary step, evaluations left out"},
+        {{true, false, 2e6, false}, "of an ordinary step of 2 ms, waits for a CPU core left out"},
+        {{false, true, 2e6, false}, "of a step of 2 ms, evaluations and waits for a CPU core left out"},
+        {{false, false, 0, true}, "of a step, waits for a CPU core included"},
+        {{true, true, 0, true}, "of an ordinary step, evaluations left out, waits for a CPU core included"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(kp_costrules_share_of(&x, &rows[i].of), rows[i].text);

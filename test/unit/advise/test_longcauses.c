@@ -117,7 +117,7 @@ static void a_share_of_steps_that_are_not_slow_says_so(void **state)
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 2);
     assert_string_equal(a.findings[0].id, "no-op-runs");
-    assert_string_equal(a.findings[0].share_of, "of steps that are not slow");
+    assert_string_equal(a.findings[0].share_of, "of an ordinary step");
     assert_null(slow_find(&a)->share_of);
 }
 

@@ -77,7 +77,7 @@ static void a_slow_step_beside_many_waits_is_told_without_them(void **state)
     assert_string_equal(a.findings[0].id, "slow-steps");
     assert_float_equal(a.findings[0].step_ns, 200e6 / STEPS, 1e3);
     assert_float_equal(a.findings[0].share, 200.0 / (STEPS * 20 + 360 - 200), 1e-6);
-    assert_string_equal(a.findings[0].share_of, "of the 25.3 ms that a step takes with a CPU core");
+    assert_string_equal(a.findings[0].share_of, "of a step of 25.3 ms, waits for a CPU core left out");
 }
 
 static void a_wait_of_other_steps_explains_nothing(void **state)

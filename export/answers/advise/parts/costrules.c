@@ -89,14 +89,13 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
 
 const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_finding_steps *of)
 {
-    const char *const trained = of->is_trained ? ", without evaluations" : "";
+    const char *const step = of->is_steady ? "of an ordinary step" : "of a step";
     const char *const waits = of->has_waits ? ", waits for a CPU core included" : "";
     if (of->core_ns > 0)
-        return kp_costrules_text(x, "of the %.3g ms that a step takes with a CPU core%s%s", of->core_ns / 1e6,
-                                 of->is_steady ? ", if it is not slow" : "", trained);
-    if (of->is_steady) return kp_costrules_text(x, "of steps that are not slow%s%s", trained, waits);
-    if (of->is_trained) return kp_costrules_text(x, "of steps without evaluations%s", waits);
-    return of->has_waits ? "of steps, waits for a CPU core included" : NULL;
+        return kp_costrules_text(x, "%s of %.3g ms, %swaits for a CPU core left out", step, of->core_ns / 1e6,
+                                 of->is_trained ? "evaluations and " : "");
+    if (!of->is_steady && !of->is_trained && !of->has_waits) return NULL;
+    return kp_costrules_text(x, "%s%s%s", step, of->is_trained ? ", evaluations left out" : "", waits);
 }
 
 /* ", each 10th step", or "". */

@@ -53,7 +53,7 @@ struct kp_finding {
     bool is_backward, is_after_backward; /* line, or after, is the forward line: backward of it ran */
     double step_ns, share;               /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
     struct kp_finding_steps of;          /* both are of these steps alone */
-    const char *share_of;                /* `of` in words: "of steps that are not slow"; NULL: of all */
+    const char *share_of;                /* `of` in words: "of an ordinary step"; NULL: of all */
     double step_bytes;                   /* of memory that a step leaves, or that is in question; 0: it is about time */
     double once_ns;                      /* what it costs step once_step, which alone has it; 0: others have it, too */
     long once_step;

@@ -128,7 +128,9 @@ static const char *items_text(const struct kp_costrules *x, const struct loadpla
 {
     const bool has_calls = p->in_calls_ns && !is_between(f), computes = l->waits < COMPUTES_SHARE;
     if (!has_calls && computes)
-        return " Loading computes: the main thread hardly sleeps. To see the line: " RECORD_CALLS;
+        return f->line && !is_between(f)
+                   ? " Loading computes: the main thread hardly sleeps."
+                   : " Loading computes: the main thread hardly sleeps. To see the line: " RECORD_CALLS;
     if (!has_calls)
         return is_between(f) ? " To see the line, and whether it waits or computes: " RECORD_CALLS
                              : " To see whether the items wait (disk, network, sleep) or compute: " RECORD_CALLS;
@@ -206,7 +208,7 @@ static const char *change_of(const struct kp_costrules *x, const struct kp_loadi
     return kp_costrules_text(
         x,
         "Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
-        "at most %.1f of the step's %.1f ms%s.%s Cheaper items save up to %.1f ms%s.%s%s",
+        "at most %.1f of the step's %.1f ms%s.%s Cheaper items (__getitem__) save up to %.1f ms%s.%s%s",
         workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6, l->step_ns / 1e6,
         kp_loading_saves_ns(l, 0) < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
         start_text(x, l, workers), l->load_ns / 1e6, most_text(x, f), items, busy_text(x, l));
