@@ -227,6 +227,13 @@ static int request_make(struct ctl *c, int count, char **words, const char *step
     return KP_EXIT_DONE;
 }
 
+static int help_print(void)
+{
+    kp_cli_help("ctl", flags);
+    puts("\nrequests: status, where, start, stop, keep, toggle cpu|cuda on|off, step, phase NAME, metadata KEY VALUE");
+    return KP_EXIT_DONE;
+}
+
 int kp_cmd_ctl(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "ctl", .table = flags, .argc = argc, .argv = argv, .at = 1};
@@ -242,7 +249,7 @@ int kp_cmd_ctl(int argc, char **argv)
         case 2: c.job = value; break;
         case 3: c.is_json = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("ctl", flags);
+        case KP_OPT_HELP: return help_print();
         default: return KP_EXIT_USAGE;
         }
     }

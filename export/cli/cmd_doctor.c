@@ -171,7 +171,7 @@ static void cupti_version_check(const char *python, const char *library)
     snprintf(path, sizeof path, "%s", library);
     char *argv[] = {(char *)python, (char *)"-c", (char *)script, path, NULL};
     if (output_of(NULL, argv, text, sizeof text) == 0) cupti_rules_tell((uint32_t)strtoul(text, NULL, 10));
-    else say("ok", "CUPTI: its version could not be asked (some want a driver)");
+    else say("ok", "CUPTI: its version is unknown (some need a driver to tell it)");
 }
 
 /* Where preload/cupti/cupti_find.c looks: beside the libcudart that torch brings, then in the toolkit. */
@@ -299,15 +299,15 @@ static void log_check(const struct kp_config *config)
     const char *const path = config->log;
     const bool is_there = lstat(path, &st) == 0;
     if (strcmp(path, "stderr") == 0 || strcmp(path, "none") == 0) {
-        say("ok", "lines: %s",
+        say("ok", "log: %s",
             path[0] == 's' ? "to standard error" : "none (KPROF_LOG=none): also not why nothing was written");
         return;
     }
     const char *wrong = is_there ? kp_log_refuse_file(&st) : NULL;
     kp_doctor_existing(path, folder, sizeof folder);
     if (!wrong && access(is_there ? path : folder, W_OK) != 0) wrong = strerror(errno);
-    if (wrong) say("fail", "lines: KPROF_LOG=%s %s: they go to standard error", path, wrong);
-    else say("ok", "lines: to the end of %s", path);
+    if (wrong) say("fail", "log: KPROF_LOG=%s %s: they go to standard error", path, wrong);
+    else say("ok", "log: to the end of %s", path);
 }
 
 static void settings_check(const struct kp_config *config)

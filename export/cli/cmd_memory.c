@@ -351,8 +351,11 @@ static int oom_show(struct memory_command *m, const char *path)
     struct kp_oom oom;
     const char *why;
     const bool is_text = m->form == FORM_TABLE || m->form == FORM_JSON;
-    if (!is_text || m->out || m->format || m->leaks) return -1;
-    if (!kp_oomfile_is(path)) {
+    const bool is_plain = is_text && !m->out && !m->format && !m->leaks, is_oom = kp_oomfile_is(path);
+    if (!is_plain && is_oom)
+        return kp_cli_misuse("memory", "%s is of KPROF_ON_OOM: only text and --json show it", path);
+    if (!is_plain) return -1;
+    if (!is_oom) {
         m->has_told = kp_oomfile_each(path, oom_put, m) > 0;
         return m->has_told && !has_traces(path) ? KP_EXIT_DONE : -1;
     }

@@ -8,10 +8,10 @@
 #include "export/show/terminal.h"
 
 static const struct command {
-    const char *name, *arguments, *summary;
+    const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {
-#define KP_COMMAND(name, arguments, summary) {#name, arguments, summary, kp_cmd_##name},
+#define KP_COMMAND(name, arguments, summary) {#name, summary, kp_cmd_##name},
 #include "export/cli/commands.def"
 #undef KP_COMMAND
 };
@@ -74,13 +74,12 @@ static int help(FILE *to)
     if (to == stdout) kp_terminal_page();
     fprintf(to, "kprof %s - profiles PyTorch programs without a change to them\n\nusage: kprof COMMAND ...\n\n",
             KP_VERSION);
-    for (size_t i = 0; i < COMMANDS; i++) {
-        char left[80];
-        snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].arguments);
-        fprintf(to, "  %-28s %s\n", left, commands[i].summary);
-    }
-    fprintf(to, "  %-28s %s\n\nSettings are variables (KPROF_DIR, KPROF_SCHEDULE, ...) or flags of `kprof run`.\n",
-            "help [COMMAND]", "shows the flags of a command, a line each; COMMAND --help: in full");
+    for (size_t i = 0; i < COMMANDS; i++) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    fputs("  help     COMMAND: shows the flags of a command, a line each; COMMAND --help: in full\n\n"
+          "Settings are variables (KPROF_DIR, KPROF_SCHEDULE, ...) or flags of `kprof run`.\n\nA first look:\n"
+          "  kprof run --with-stack ops -- python train.py\n"
+          "  kprof advise\n",
+          to);
     return to == stdout ? KP_EXIT_DONE : KP_EXIT_USAGE;
 }
 

@@ -141,7 +141,7 @@ static const char *steps_lead(const struct kp_finish_totals *total)
     const bool has_none = !schedule->set && !kp_phases_are_set() && kp_steps_source() == KP_STEP_NONE;
     const bool is_read = total->traces && had_activity();
     if (!is_user_there || !has_none || !is_read || config->heap == KP_HEAP_TRACE || kp_run_rank().rank) return "";
-    return "; no steps: --schedule active=1000 makes each generate(), or call of a model, a step";
+    return "; no steps: --schedule active=1000 makes each call of a model, or generate() of transformers, a step";
 }
 
 /* Steps that are marked are counted as they are recorded. Others are all that were seen, also behind a full spool. */
@@ -266,8 +266,8 @@ static void say_nothing_recorded(const struct kp_finish_totals *total)
     if (is_ring) kp_log(0, "no trace: nothing was recorded in the last %s of the program (KPROF_RING)", config->ring);
     if (is_ring) return;
     kp_log(0,
-           "nothing was recorded: %s ran no PyTorch op and no CUDA call%s; KPROF_MALLOC and KPROF_SYMBOLS record any "
-           "program, and nothing records the time of its Python lines",
+           "nothing was recorded: %s ran no PyTorch op and no CUDA call%s. kprof does not time lines of plain Python. "
+           "kprof run --malloc trace records the heap of any program, --symbols its calls of C functions",
            program_invocation_short_name, had_activity() && schedule->set ? " in a window" : "");
 }
 

@@ -183,15 +183,15 @@ def test_a_folder_that_is_not_there_is_told_with_those_beside_it(tmp_path):
     for name in ("c8", "ranks"):
         (tmp_path / name / "host_7.1790857026000000000.pt.trace.json").write_bytes(WHOLE)
     for words in (["report"], ["advise"], ["events"], ["html"]):
-        assert refused(*words, "nosuch", cwd=tmp_path) == f"kprof: nosuch: {ENOENT}; beside it have traces: c8, ranks{why}", words
-    assert refused("report", "nosuch/latest", cwd=tmp_path) == f"kprof: nosuch: {ENOENT}; beside it have traces: c8, ranks{why}"
+        assert refused(*words, "nosuch", cwd=tmp_path) == f"kprof: nosuch: {ENOENT}; folders there with traces: c8, ranks{why}", words
+    assert refused("report", "nosuch/latest", cwd=tmp_path) == f"kprof: nosuch: {ENOENT}; folders there with traces: c8, ranks{why}"
     assert "kprof: empty: no traces in" in refused("report", "empty/latest", cwd=tmp_path)
     assert refused("report", "rank", cwd=tmp_path) == f"kprof: rank: {ENOENT} (did you mean ranks?)\n"
     assert refused("report", f"{tmp_path}/rnaks/") == f"kprof: {tmp_path}/rnaks/: {ENOENT} (did you mean {tmp_path}/ranks?)\n"
     for number in range(9):
         (tmp_path / f"d{number}").mkdir()
         (tmp_path / f"d{number}/host_7.1790857026000000000.kprof").write_bytes(b"")
-    assert "beside it have traces: c8, d0, d1, d2, d3 and 6 more. A run that" in refused("report", "nosuch", cwd=tmp_path)
+    assert "folders there with traces: c8, d0, d1, d2, d3 and 6 more. A run that" in refused("report", "nosuch", cwd=tmp_path)
 
 
 def test_a_large_page_is_told_with_what_makes_it_smaller(tmp_path):

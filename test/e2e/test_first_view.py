@@ -194,7 +194,7 @@ def test_a_loader_without_workers_is_told_whether_its_items_wait(tmp_path, call,
 def test_a_program_without_steps_says_how_to_count_them(tmp_path):
     trace = write(tmp_path / "a.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1"})
     assert "kprof run --schedule active=1000" in told("report", trace)
-    assert "INCOMPLETE  no steps in it. To count calls of the model as steps" in told("advise", trace)
+    assert "INCOMPLETE  no steps were found in the trace. To count calls of the model as steps" in told("advise", trace)
     child = write(tmp_path / "b.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1", "parent_pid": "7"})
     assert "INCOMPLETE  this is a worker" in told("advise", child)
 

@@ -60,6 +60,8 @@ def test_memory_says_it_first_and_by_line(tmp_path):
         assert f"{SCRIPT}:{LINES['kept']} keep" in first
     told = json.loads(harness.cli("memory", "--json", path).stdout)
     assert told["sites"][0]["bytes"] == said["kept"] and told["text"] == first
+    refused = harness.cli("memory", "--html", "-o", tmp_path / "oom.html", path)
+    assert refused.returncode == 2 and "is of KPROF_ON_OOM" in refused.stderr and not (tmp_path / "oom.html").exists()
 
 
 def test_memory_shows_the_traces_behind_it(tmp_path):

@@ -179,7 +179,7 @@ def test_a_run_without_steps_is_told_what_makes_some(program, tmp_path):
     calls = program("import torch\nmodel = torch.nn.Linear(8, 2)\nfor _ in range(20): model(torch.ones(4, 8))\n")
     for flags, is_told in (([], True), (["--schedule", "active=1000"], False)):
         done = harness.cli("run", "-o", tmp_path / f"calls{is_told}", *flags, "--", harness.PYTHON, calls)
-        assert done.returncode == 0 and ("; no steps: --schedule active=1000 makes each generate(), or call of a model, a step\n" in done.stderr) == is_told, done.stderr
+        assert done.returncode == 0 and ("; no steps: --schedule active=1000 makes each call of a model, or generate() of transformers, a step\n" in done.stderr) == is_told, done.stderr
         report = harness.cli("report", tmp_path / f"calls{is_told}").stdout
         assert ("or of generate() as steps: kprof run --schedule active=1000\n" in report) == is_told and ("steps (" in report) != is_told, report
     trained = harness.cli("run", "-o", tmp_path / "trained", "--", harness.PYTHON, program(STEPS.format(steps=3)))
@@ -216,7 +216,7 @@ def test_kprof_run_says_that_nothing_was_there_to_record(mini, tmp_path):
                            ([harness.PYTHON, "-c", f"import torch, os; os.system('{harness.PYTHON} {inner}')"], [])):
         run = harness.Run([harness.KPROF, "run", "-o", tmp_path / "out", "--", *command], tmp_path / "out", harness.clean_environment(), harness.LONG).ok()
         said = [line for line in told(run.said) if "wrote" not in line]
-        assert said == [f"kprof: nothing was recorded: {name} ran no PyTorch op and no CUDA call; KPROF_MALLOC and KPROF_SYMBOLS record any program, and nothing records the time of its Python lines"
+        assert said == [f"kprof: nothing was recorded: {name} ran no PyTorch op and no CUDA call. kprof does not time lines of plain Python. kprof run --malloc trace records the heap of any program, --symbols its calls of C functions"
                         for name in lines], run.explain()
         assert len(run.traces) == (not lines)
 
@@ -436,7 +436,7 @@ signal.pause()
             mixed.mkdir()
             (mixed / spool.name).hardlink_to(spool)
             (mixed / "vm_1.1.pt.trace.json").write_text('{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":0,"dur":9}]}')
-            assert f"{mixed}: its traces only; 1 program still runs: name the file (*.kprof)" in harness.cli("report", mixed).stderr
+            assert f"{mixed}: this is of its traces alone. 1 program still runs: name the file (*.kprof)" in harness.cli("report", mixed).stderr
             assert [path.suffix for path in (tmp_path / "kprof").iterdir()] == [".kprof"]
         finally:
             host.kill()

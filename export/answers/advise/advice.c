@@ -243,7 +243,8 @@ static const char *missing_of(struct kp_costrules *x, bool is_behind)
         return "no step is whole: the first contains the program's start, and the last was cut short. Record steps in "
                "between: kprof run --schedule wait=1,warmup=1,active=10";
     if (!steps)
-        return "no steps in it. To count calls of the model as steps: kprof run --schedule active=1000. To count calls "
+        return "no steps were found in the trace. To count calls of the model as steps: kprof run --schedule "
+               "active=1000. To count calls "
                "of a function: --step call:MODULE:FUNCTION (kprof doctor --steps lists some). Without steps: kprof "
                "report";
     if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more: kprof run --schedule ...";

@@ -25,7 +25,7 @@ function tableMake(place, columns, sort, pick, searchId) {
   search.oninput = () => { state.search = search.value; state.most = SHOWN; draw(); };
   more.onclick = () => { state.most = Infinity; draw(); };
   place.replaceChildren(make("div", { className: "tools" }, search, told),
-    make("div", { className: "scroll", tabIndex: 0 }, make("table", {}, make("thead", {}, heads), body)), more);
+    make("div", { className: "scroll", tabIndex: 0 }, make("table", { ariaLabel: place.closest("section").querySelector("h2").textContent }, make("thead", {}, heads), body)), more);
 
   const textOf = (row, column) => column.node ? " " : column.format ? (row[column.key] === undefined ? "" : column.format(row[column.key])) : row[column.key];
 

@@ -17,7 +17,7 @@ static void early_tell(struct kp_advised *a)
     if (!kp_ended_early(a->trace) || c->step_count || c->optimizer_steps || c->parts.has_startup || c->parts.has_cut ||
         !c->spans.count)
         return;
-    snprintf(room, sizeof room, "no steps in it: the program ended %s %.1f s in, before its first step%s",
+    snprintf(room, sizeof room, "no steps were found: the program ended %s %.1f s in, before its first step%s",
              kp_ended_way(way, sizeof way, a->trace),
              (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9,
              kp_ended_remark(a->trace));

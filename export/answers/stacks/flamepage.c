@@ -115,7 +115,8 @@ void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struc
         fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
     }
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"100%%\" viewBox=\"0 0 %d %u\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"Flame graph\" class=\"flame\" width=\"100%%\" "
+            "viewBox=\"0 0 %d %u\" "
             "preserveAspectRatio=\"xMinYMin meet\">\n",
             WIDTH, height);
     static const char *const widths[] = {"time", "bytes", "threads"};

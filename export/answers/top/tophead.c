@@ -514,7 +514,7 @@ static void bar_print(FILE *out, const struct kp_stepparts *parts)
         for (; shown < (int)(LETTERS * (double)until_ns / (double)all_ns + 0.5); shown++)
             fputc(part == KP_PART_OTHER ? '.' : kp_part_name(part)[0], out);
     }
-    fputs(" ", out);
+    fputs("] ", out);
 }
 
 static void shares_print(FILE *out, const struct kp_top_report *r)
@@ -541,7 +541,7 @@ static void parts_of_step_print(FILE *out, const struct kp_top_report *r)
     if (!r->parts) return;
     const bool has_gpu = kp_stepparts_has_gpu(r->parts);
     kp_stepparts_text(text, sizeof text, r->parts, false);
-    fputs("parts    ", out);
+    fputs("parts    [", out);
     bar_print(out, r->parts);
     fprintf(out, "%s%s\n", has_gpu ? "host: " : "", text);
     if (has_gpu) fprintf(out, "         GPU: %s\n", kp_stepparts_text(text, sizeof text, r->parts, true));

@@ -197,7 +197,7 @@ static void library_lead(FILE *out, size_t rows, const struct kp_top *top)
         if (its) line = its, told++;
     }
     if (line && (top->by == KP_TOP_BY_LINE || told >= ROWS_OF_ONE_LINE))
-        fputs("one line of yours calls all of it; lines of the libraries it calls: kprof report --by library\n", out);
+        fputs("One line of yours calls all of this. For lines of the libraries: kprof report --by library\n", out);
 }
 
 /* Stacks of ops tell nothing of Python between ops. Functions that were recorded have rows of their own. */

@@ -30,7 +30,7 @@ static bool is_due(struct kp_progress *progress)
     return true;
 }
 
-/* The line stays on one row of the terminal, as a return leads to the row's start alone. A name's end tells it apart. */
+/* The line stays on one row, as a return leads to the row's start alone. A name's end tells it apart. */
 static void line_show(struct kp_progress *progress, uint64_t count, const char *of)
 {
     char name[512], done[64];

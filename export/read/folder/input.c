@@ -93,7 +93,7 @@ static void nofolder_say(const char *path, kp_nofolder_fn is_trace)
             stderr,
             "kprof: %s: No such file or directory%s%s%s. A run that recorded nothing made no folder, and its last line "
             "says why",
-            path, b.count ? "; beside it have traces: " : "", b.listed, more);
+            path, b.count ? "; folders there with traces: " : "", b.listed, more);
 }
 
 /* The input owns path and label from here on. */
@@ -273,13 +273,14 @@ void kp_input_mention_spools(const char *path)
     const int count = spools_count(path, &running);
     if (count <= 0) return;
     if (running == count)
-        kp_cli_say(
-            stderr,
-            "kprof: %s: its traces only; %d program%s still run%s: name the file (*.kprof) to see what %s recorded",
-            path, count, kp_units_s(count), count == 1 ? "s" : "", count == 1 ? "it has" : "they have");
+        kp_cli_say(stderr,
+                   "kprof: %s: this is of its traces alone. %d program%s still run%s: name the file (*.kprof) to see "
+                   "what %s recorded",
+                   path, count, kp_units_s(count), count == 1 ? "s" : "", count == 1 ? "it has" : "they have");
     else
         kp_cli_say(stderr,
-                   "kprof: %s: its traces only; %d program%s more %s no trace yet (*.kprof): name the file, or run: "
+                   "kprof: %s: this is of its traces alone. %d program%s more %s no trace yet (*.kprof): name the "
+                   "file, or run: "
                    "kprof recover %s",
                    path, count, kp_units_s(count), count == 1 ? "has" : "have", path);
 }

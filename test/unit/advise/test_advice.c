@@ -93,8 +93,8 @@ static void loading_that_workers_would_save_is_critical(void **state)
     const struct kp_finding f = loading_advise(*state, LOADER, 7, 4);
     assert_true(f.is_critical);
     assert_non_null(strstr(f.change, "Let workers load: "));
-    assert_non_null(
-        strstr(f.change, " That saves at most 7.0 of the step's 10.0 ms. Cheaper items (__getitem__) save up to 7.0 ms."));
+    assert_non_null(strstr(
+        f.change, " That saves at most 7.0 of the step's 10.0 ms. Cheaper items (__getitem__) save up to 7.0 ms."));
 }
 
 /* Two fifths of each step: what workers save differs from run to run, what cheaper items save does not. */
