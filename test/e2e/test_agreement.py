@@ -395,7 +395,7 @@ def test_who_waits_for_a_core_is_not_healthy_anywhere(tmp_path):
         findings = next(tab for tab in json.loads(harness.cli("view", "--json", path).stdout)["tabs"] if tab["tab"] == "Findings")
         assert head["advice"]["healthy"] == (advice["verdict"] == "healthy") == ("Healthy" in json.dumps(findings)) == (name == "calm")
         assert head["advice"]["crowded"] == advice["crowded"] and (advice["crowded"] is None) == (name == "calm")
-        assert (" For 52 % of the time" in harness.cli("report", path).stdout) == (name == "crowded")
+        assert ("no CPU core for 52 % of the time" in harness.cli("report", path).stdout) == (name == "crowded")
 
 
 def core_waiter(path, loads_us):
