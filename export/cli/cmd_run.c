@@ -18,6 +18,7 @@
 
 #include "collector/base/kp_io.h"
 #include "export/read/folder/beside.h"
+#include "export/answers/runadvice/endranks.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/read/folder/endnote.h"
 #include "export/read/folder/jobends.h"
@@ -274,7 +275,7 @@ static void findings_say(const char *folder, const struct timespec *began)
     if (teller == 0) {
         signal(SIGALRM, SIG_DFL);
         alarm(ADVISE_SECONDS);
-        kp_advised_say(folder, began, true, kp_judged_add_at_end);
+        kp_advised_say(folder, began, true, kp_judged_add_at_end, kp_endranks_tell);
         fflush(NULL);
         _exit(0);
     }
@@ -363,7 +364,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     if (note.signal) signal_note(config, &note, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
     else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
-        kp_advised_say(config->dir, &began, false, kp_judged_add_at_end);
+        kp_advised_say(config->dir, &began, false, kp_judged_add_at_end, kp_endranks_tell);
     if (wish->json) end_json(end.status, config->dir, &began);
     return end_as(end.status);
 }

@@ -91,6 +91,12 @@ def test_a_bad_value_is_one_line(mini, tmp_path, ranks, line):
     assert len(run.traces) == ("no trace" not in line), run.explain()
 
 
+def said_at_end(folder, *traces):
+    """What kprof run says when a program has written these traces, in their order."""
+    each = f"for trace; do cp $trace {folder}; sleep 0.05; done"  # files' times are of a clock of some milliseconds
+    return harness.cli("run", "--advise", "-o", folder, "--", "sh", "-c", each, "sh", *traces).stderr
+
+
 def test_the_late_rank_is_told_with_its_line(tmp_path):
     command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", harness.SCRIPTS / "late_rank.py"]
     run = harness.run_kprof(None, tmp_path / "out", command=command, KPROF_WITH_STACK="ops", OMP_NUM_THREADS=1,
@@ -107,6 +113,9 @@ def test_the_late_rank_is_told_with_its_line(tmp_path):
         there, other = map(float, re.search(line, finding["change"]).groups())
         assert there > 1 and other == 0
     assert "healthy" not in harness.cli("advise", *run.traces).stdout
+    alone = next(path for path in run.traces if "_r0_" in path.name)
+    assert f"late_rank.py:{number} load takes " in said_at_end(tmp_path / "both", *run.traces)
+    assert "First compare the ranks: `kprof advise` with the traces of all" in said_at_end(tmp_path / "alone", alone)
 
 
 # ---- the process group knows it ----
@@ -119,6 +128,8 @@ def test_ranks_that_mp_spawn_starts_are_told_as_torch_profiler_tells_them(tmp_pa
     ranks = {int(found[1]): path for path in run.traces if (found := re.search(r"_r(\d)_\d+\.\d+\.pt", path.name))}
     assert sorted(ranks) == [0, 1] and len(run.traces) == 3, run.explain()
     assert [facts.load(ranks[rank])["distributedInfo"] for rank in (0, 1)] == torchs
+    said = said_at_end(tmp_path / "again", *ranks.values(), *set(run.traces) - set(ranks.values()))  # the parent's is the last
+    assert "no steps" not in said and "not read for this" not in said, said
     advice = harness.cli("advise", tmp_path / "out")
     assert "one run" not in advice.stderr, advice.stderr
     assert re.search(r"^ranks    rank 1 arrived last at ", advice.stdout, re.M), advice.stdout

@@ -212,8 +212,7 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
     if (a->outside) kp_cli_say(stderr, "kprof: %s", a->outside);
 }
 
-/* How many traces of a folder are not older than `since`. */
-static size_t traces_count(const char *folder, const struct timespec *since)
+size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context)
 {
     size_t count = 0;
     DIR *const dir = opendir(folder);
@@ -221,7 +220,9 @@ static size_t traces_count(const char *folder, const struct timespec *since)
         char *path;
         struct stat st;
         if (!kp_input_is_trace(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
-        count += is_newer(path, since, &st);
+        const bool is_of_run = is_newer(path, since, &st);
+        count += is_of_run;
+        if (is_of_run && fn) fn(context, path, st.st_size);
         free(path);
     }
     if (dir) closedir(dir);
@@ -229,12 +230,12 @@ static size_t traces_count(const char *folder, const struct timespec *since)
 }
 
 /* One trace was read: other windows, ranks and programs have theirs beside it, and workers in the folder children. */
-static void others_say(const char *folder, const struct timespec *since, bool has_read_workers)
+static void others_say(const char *folder, const struct timespec *since, const struct kp_advised *a)
 {
     char children[4400];
     snprintf(children, sizeof children, "%s/children", folder);
-    const size_t all = traces_count(folder, since);
-    const size_t of_children = has_read_workers ? 0 : traces_count(children, since);
+    const size_t all = a->has_read_ranks ? 0 : kp_advised_each(folder, since, NULL, NULL);
+    const size_t of_children = a->has_read_workers ? 0 : kp_advised_each(children, since, NULL, NULL);
     const size_t more = (all ? all - 1 : 0) + of_children;
     if (!more) return;
     kp_cli_say(stderr, "kprof: %zu more trace%s %s not read for this%s. Next: kprof advise %s", more, kp_units_s(more),
@@ -245,17 +246,78 @@ static void others_say(const char *folder, const struct timespec *since, bool ha
                folder);
 }
 
-void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add)
+struct newest {
+    const char *but_of; /* a process: the path of a trace of it, HOST_PID. with what is before */
+    size_t length;
+    char *path;
+};
+
+static void newest_look(void *context, const char *path, int64_t bytes)
 {
-    char *path = newest_find(folder, kp_input_is_trace, since), why[512];
-    struct kp_advised a;
-    if (!path) return;
+    struct newest *const n = context;
+    struct stat st, last;
+    (void)bytes;
+    if (strncmp(path, n->but_of, n->length) == 0 || stat(path, &st) != 0) return;
+    if (n->path && stat(n->path, &last) == 0 && is_newer(n->path, &st.st_mtim, &last)) return;
+    free(n->path);
+    n->path = strdup(path);
+}
+
+struct run_end {
+    const char *folder;
+    const struct timespec *since;
+    bool only_findings;
+    kp_advised_fn add;
+    kp_advised_ranks_fn compare;
+};
+
+static void advised_say(const struct run_end *r, struct kp_advised *a, const char *path, const char *why)
+{
+    if (!why) {
+        r->add(a, path);
+        r->compare(a, path, r->folder, r->since, !r->only_findings);
+        advice_say(&a->advice, path, r->only_findings);
+    } else if (!r->only_findings) kp_cli_say(stderr, "kprof: no advice: %s", why);
+    others_say(r->folder, r->since, a);
+}
+
+static bool trace_say(const struct run_end *r, const char *path, bool needs_steps);
+
+/* "DIR/HOST_PID." of DIR/HOST_PID.TIME.pt.trace.json. */
+static size_t process_length(const char *path)
+{
+    const char *const name = strrchr(path, '/') + 1, *end = strstr(name, ".pt.trace.json");
+    while (end && end > name && end[-1] != '.') end--;
+    return end && end > name ? (size_t)(end - path) : strlen(path);
+}
+
+/* The program that started the ranks ends last, and has no steps: the newest trace of another process has them. */
+static bool other_say(const struct run_end *r, const char *path)
+{
+    struct newest other = {.but_of = path, .length = process_length(path)};
+    kp_advised_each(r->folder, r->since, newest_look, &other);
+    const bool is_said = other.path && trace_say(r, other.path, true);
+    free(other.path);
+    return is_said;
+}
+
+static bool trace_say(const struct run_end *r, const char *path, bool needs_steps)
+{
     const struct kp_texts texts = {kp_text_file_each, path};
-    if (kp_advised_open(&a, &texts, path, false, why, sizeof why) == 0) {
-        add(&a, path);
-        advice_say(&a.advice, path, only_findings);
-    } else if (!only_findings) kp_cli_say(stderr, "kprof: no advice: %s", why);
-    others_say(folder, since, a.has_read_workers);
+    struct kp_advised a;
+    char why[512];
+    const int rc = kp_advised_open(&a, &texts, path, false, why, sizeof why);
+    const bool has_steps = rc == 0 && a.chosen.step_count;
+    const bool is_said = has_steps || !needs_steps;
+    if (is_said && (has_steps || !other_say(r, path))) advised_say(r, &a, path, rc ? why : NULL);
     kp_advised_close(&a);
+    return is_said;
+}
+
+void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add,
+                    kp_advised_ranks_fn compare)
+{
+    char *const path = newest_find(folder, kp_input_is_trace, since);
+    if (path) trace_say(&(struct run_end){folder, since, only_findings, add, compare}, path, false);
     free(path);
 }

@@ -14,7 +14,7 @@ struct kp_advised {
     struct kp_chosen chosen;
     struct kp_advice advice;
     bool is_part; /* the file ends early, and this is of what comes before */
-    bool has_read_workers;
+    bool has_read_workers, has_read_ranks;
     char *workers; /* kp_workers_tell(): what the workers of its DataLoader do, as text; or NULL */
 };
 /*
@@ -40,10 +40,16 @@ void kp_advised_close(struct kp_advised *advised);
 /*
  * Says on stderr the three largest findings of the newest trace in a folder that is not older than `since`. With
  * `only_findings` it says nothing where there is none, or where the trace cannot be judged. `add` gets the trace that
- * is judged, with its path: kp_judged_add_at_end().
+ * is judged, with its path: kp_judged_add_at_end(). `compare` then has the other ranks: kp_endranks_tell().
  */
 typedef void (*kp_advised_fn)(struct kp_advised *advised, const char *path);
-void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add);
+typedef void (*kp_advised_ranks_fn)(struct kp_advised *advised, const char *path, const char *folder,
+                                    const struct timespec *since, bool is_asked);
+void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add,
+                    kp_advised_ranks_fn compare);
+typedef void (*kp_advised_each_fn)(void *context, const char *path, int64_t bytes);
+/* Calls `fn`, if not NULL, with each trace of a folder that is not older than `since`. Returns how many there are. */
+size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context);
 /* Says on stderr that a signal ended the program, where it left a spool that is not older than `since`, and whether the
  * kernel killed a process meanwhile for want of memory. */
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory);

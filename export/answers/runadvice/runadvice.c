@@ -52,20 +52,20 @@ void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, cons
 
 /* ---- what the ranks tell together ---- */
 
-static void finding_first(struct kp_runadvice *all, struct kp_advice *a, const struct kp_finding *f)
+static void finding_first(struct kp_strings *texts, struct kp_advice *a, const struct kp_finding *f)
 {
     if (a->count == KP_FINDINGS_MAX) a->count--;
     memmove(&a->findings[1], &a->findings[0], a->count++ * sizeof *f);
     a->findings[0] = *f;
-    kp_finding_keep(&a->findings[0], all->texts);
+    kp_finding_keep(&a->findings[0], texts);
 }
 
-static void ranks_tell(struct kp_runadvice *all, struct kp_traceadvice *item, const struct kp_rankwaits *ranks)
+void kp_runadvice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts)
 {
     struct kp_finding late;
     struct kp_rankwords words;
-    kp_advice_of_rank(&item->advice, ranks, item->rank, all->texts);
-    if (kp_finding_of_late(&late, &words, ranks, item->rank)) finding_first(all, &item->advice, &late);
+    kp_advice_of_rank(a, ranks, rank, texts);
+    if (kp_finding_of_late(&late, &words, ranks, rank)) finding_first(texts, a, &late);
 }
 
 /* The steps of a job that stands are not judged: nothing that they tell is worth a look before it goes on. */
@@ -74,11 +74,12 @@ void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ra
     all->stands = stands;
     for (size_t i = 0; i < all->count; i++) {
         struct kp_traceadvice *const item = &all->items[i];
-        if (!stands && item->rank >= 0 && !item->other) ranks_tell(all, item, ranks);
+        if (!stands && item->rank >= 0 && !item->other)
+            kp_runadvice_of_rank(&item->advice, ranks, item->rank, all->texts);
         if (!stands) continue;
         item->advice.count = 0;
         finding_first(
-            all, &item->advice,
+            all->texts, &item->advice,
             &(struct kp_finding){.id = "stuck", .what = stands->what, .change = stands->next, .is_critical = true});
     }
 }

@@ -25,6 +25,8 @@ struct kp_runadvice { /* all zero: none. kp_runadvice_fini() frees it */
 void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *other);
 /* The finding of collectives; NULL: none. */
 const struct kp_finding *kp_runadvice_waiting(const struct kp_advice *advice);
+/* Says of one rank's findings what all ranks together tell. Its texts are kept in `texts`. */
+void kp_runadvice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts);
 /* Adds what all ranks together tell. `stands`: how the job stands, which then is all that is said, or NULL; it outlives
  * `all`. */
 void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks,

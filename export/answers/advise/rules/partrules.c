@@ -33,8 +33,7 @@ static const struct advice_rule rules[] = {
      "Let communication overlap with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True). First see with "
      "the traces of all ranks (kprof advise) that no rank is late."},
     {KP_SPLIT_COMM, 0.05, WITHOUT_GPU, KP_FINDING_COMM, "the step waits for other ranks or for the network",
-     "Even out the work of the ranks. `kprof advise` with the traces of all ranks says which one arrives last, and "
-     "why."},
+     "First compare the ranks: `kprof advise` with the traces of all says which one arrives last, and why."},
     {KP_SPLIT_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
      "Copy from pinned memory while the GPU computes: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},
