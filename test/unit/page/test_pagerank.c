@@ -150,6 +150,19 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
     free(verdict);
 }
 
+static void what_others_wait_for_a_late_rank_without_cores_says_so(void **state)
+{
+    (void)state;
+    host = "\"kprof\":{\"core_had_us\":\"1500\",\"core_waited_us\":\"400\"},";
+    char *crowded = verdict_of(500, 70);
+    host = "";
+    char *calm = verdict_of(500, 70);
+    assert_non_null(strstr(strstr(crowded, "\"late\":{"), "\"share_of\":\"of a step, waits for a CPU core included\""));
+    assert_null(strstr(calm, "waits for a CPU core"));
+    free(crowded);
+    free(calm);
+}
+
 static void no_rank_of_a_job_that_stands_is_late(void **state)
 {
     (void)state;
@@ -214,6 +227,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_trace_of_no_job_is_not_compared, little_setup, little_teardown),
         cmocka_unit_test(collectives_of_a_few_bytes_are_not_made_smaller),
         cmocka_unit_test(the_rank_that_waits_and_the_late_one_are_told_apart),
+        cmocka_unit_test(what_others_wait_for_a_late_rank_without_cores_says_so),
         cmocka_unit_test(no_rank_of_a_job_that_stands_is_late),
         cmocka_unit_test(a_rank_that_hardly_waits_waits_for_the_network),
         cmocka_unit_test(ranks_of_one_machine_wait_for_no_network),

@@ -41,6 +41,7 @@ struct kp_finding_steps {
     double core_ns;  /* without waits for a core, which take so long; 0: with them */
     bool has_waits;  /* for a core: many, so they are a part of the cost */
 };
+#define KP_OF_WAITS "of a step, waits for a CPU core included" /* in words: of all steps, with has_waits */
 struct kp_finding {
     const char *id, *what, *change; /* the change is a sentence */
     const char *where;              /* what costs most of it: an op or a range by its name in the trace, or NULL */

@@ -216,6 +216,7 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
                                .is_backward = place && place->is_backward,
                                .step_ns = kept_ns,
                                .share = share > 1 ? 1 : share,
+                               .share_of = kp_rankwaits_crowded(ranks) ? KP_OF_WAITS : NULL,
                                .steps = kept.steps,
                                .is_critical = !is_rare && share >= KP_SHARE_LATE_MUCH};
     return true;
