@@ -102,6 +102,19 @@ def test_memory_that_grows_is_told_from_4_kb_a_step(size, severity, tmp_path):
     assert not severity or found[0]["line"] == "train.py:12 sick", found
 
 
+def test_each_line_that_grows_is_told_the_largest_first(tmp_path):
+    """Not the one that keeps the most, once."""
+    trace = advicetraces.keeps(False, 1 << 20)
+    for number in range(6):
+        base = 10000 + 1000 * number
+        for at, line, size in ((200, "train.py(30): history", 3 << 20), (400, "train.py(40): table", 64 << 20 if number == 1 else 0)):
+            trace.add("cpu_op", "aten::clone", 1, base + at, 100, **{"Call stack": line})
+            trace.events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": base + at + 50,
+                                 "args": {"Addr": (base << 20) + at, "Bytes": size, "Device Id": -1, "Device Type": 0, "Total Allocated": 0, "Total Reserved": 0}})
+    found, = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert found["what"] == "each step leaves memory allocated: 3.00 MiB at train.py:30 history, 1.00 MiB at train.py:12 sick", found
+
+
 @pytest.mark.parametrize("steps, told", [(3, []), (4, ["memory-grows"])])
 def test_a_window_of_four_steps_tells_memory_that_grows(steps, told, tmp_path):
     advice = advised(advicetraces.keeps(False, steps=steps).write(tmp_path / "t.pt.trace.json"))

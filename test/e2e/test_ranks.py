@@ -93,6 +93,7 @@ def test_a_bad_value_is_one_line(mini, tmp_path, ranks, line):
 
 def said_at_end(folder, *traces):
     """What kprof run says when a program has written these traces, in their order."""
+    folder.mkdir()
     each = f"for trace; do cp $trace {folder}; sleep 0.05; done"  # files' times are of a clock of some milliseconds
     return harness.cli("run", "--advise", "-o", folder, "--", "sh", "-c", each, "sh", *traces).stderr
 
@@ -129,7 +130,7 @@ def test_ranks_that_mp_spawn_starts_are_told_as_torch_profiler_tells_them(tmp_pa
     assert sorted(ranks) == [0, 1] and len(run.traces) == 3, run.explain()
     assert [facts.load(ranks[rank])["distributedInfo"] for rank in (0, 1)] == torchs
     said = said_at_end(tmp_path / "again", *ranks.values(), *set(run.traces) - set(ranks.values()))  # the parent's is the last
-    assert "no steps" not in said and "not read for this" not in said, said
+    assert "kprof: " in said and "no steps" not in said and "not read for this" not in said, said
     advice = harness.cli("advise", tmp_path / "out")
     assert "one run" not in advice.stderr, advice.stderr
     assert re.search(r"^ranks    rank 1 arrived last at ", advice.stdout, re.M), advice.stdout

@@ -8,6 +8,7 @@
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/read/frames/ownline.h"
+#include "export/show/units.h"
 
 #define MB 1048576.0
 #define NEAR_PEAK 0.90
@@ -16,7 +17,7 @@
 #define LEFT_CRITICAL (64.0 * 1024)
 #define LEFT_STEPS 0.8 /* of the steps leave some */
 /* A window of four, less its last step: a block that lives on for two steps is not in all of the three. */
-enum { STEPS_FOR_GROWTH = 4 };
+enum { STEPS_FOR_GROWTH = 4, LINES_SHOWN = 5 };
 
 struct memory_event {
     int64_t ns;
@@ -85,11 +86,54 @@ static int64_t step_at(const struct kp_chosen *chosen, int64_t ns)
     return i < chosen->step_count ? (int64_t)i : -1;
 }
 
+struct left_line {
+    uint32_t line; /* string id */
+    double bytes;
+    size_t steps; /* in which it left some */
+};
+struct left_lines { /* of the program: rows of `of` are struct left_line; all zero: empty */
+    struct kp_keyindex of, seen;
+};
+
+static void line_add(struct left_lines *lines, const struct kp_tree *tree, const struct live_block *block)
+{
+    const uint32_t stack = block->place < 0 ? 0 : kp_tree_stack(tree, &tree->nodes[block->place]);
+    const uint32_t line = kp_ownline_of(tree->trace, stack);
+    const size_t known = lines->seen.count;
+    if (!line) return;
+    struct left_line *const sum = kp_keyindex_row(&lines->of, line, &(struct left_line){.line = line}, sizeof *sum);
+    sum->bytes += block->bytes;
+    (void)kp_keyindex_get(&lines->seen, (uint64_t)line << 32 | (uint64_t)block->step);
+    sum->steps += lines->seen.count > known;
+}
+
+KP_ORDER_DOWN(largest_first, struct left_line, bytes)
+
+/* ": 312 KiB at a.py:3 main, 64 KiB at a.py:9 main", of two lines or more that leave some in each step; else "". */
+static const char *lines_text(const struct kp_costrules *x, struct left_lines *lines)
+{
+    struct left_line *const of = lines->of.rows;
+    const double steps = (double)x->chosen->step_count - 1; /* the last is left out */
+    char text[512] = "", size[32];
+    size_t used = 0, shown = 0;
+    if (lines->of.count) qsort(of, lines->of.count, sizeof *of, largest_first);
+    for (size_t i = 0; i < lines->of.count && shown < LINES_SHOWN; i++) {
+        if (of[i].bytes < LEFT_LEAST * steps || (double)of[i].steps < LEFT_STEPS * steps) continue;
+        kp_units_bytes(size, sizeof size, (int64_t)(of[i].bytes / steps));
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s at %s", shown++ ? ", " : ": ", size,
+                                 kp_kineto_text(x->tree->trace, of[i].line));
+        if (used >= sizeof text) break;
+    }
+    kp_keyindex_fini(&lines->of);
+    kp_keyindex_fini(&lines->seen);
+    return shown > 1 ? kp_costrules_text(x, "%s", text) : "";
+}
+
 /*
  * Bytes of blocks that a step allocated and that are there when the last step ends, by step and place. Later a program
  * that ends frees what it kept.
  */
-static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_costplaces *places)
+static void left_find(struct memory_walk *w, bool gpu, struct kp_cost *left, struct left_lines *lines)
 {
     struct kp_keyindex addresses = {0};
     const struct kp_chosen *const chosen = w->x->chosen;
@@ -104,9 +148,10 @@ static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_c
     const struct live_block *const blocks = addresses.rows;
     for (size_t i = 0; i < addresses.count; i++) {
         if (blocks[i].bytes <= 0 || blocks[i].step < 0) continue;
-        left[blocks[i].step] += blocks[i].bytes;
+        left->of[blocks[i].step] += blocks[i].bytes;
         if ((size_t)blocks[i].step + 1 == w->x->chosen->step_count) continue; /* the next step may free it */
-        kp_costplaces_add(places, w->x->tree, blocks[i].place, -1, (int64_t)blocks[i].bytes);
+        kp_costplaces_add(&left->places, w->x->tree, blocks[i].place, -1, (int64_t)blocks[i].bytes);
+        line_add(lines, w->x->tree, &blocks[i]);
     }
     kp_keyindex_fini(&addresses);
 }
@@ -137,10 +182,10 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     struct kp_costrules *x = w->x;
     const size_t steps = x->chosen->step_count;
     struct kp_cost left = kp_cost_open(x);
-    struct kp_finding f = {.id = KP_FINDING_GROWS,
-                           .what = gpu ? "each step leaves GPU memory allocated" : "each step leaves memory allocated",
-                           .change = keep_change};
-    if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, left.of, &left.places);
+    struct left_lines lines = {0};
+    struct kp_finding f = {.id = KP_FINDING_GROWS, .change = keep_change};
+    if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, &left, &lines);
+    f.what = kp_costrules_text(x, "each step leaves %smemory allocated%s", gpu ? "GPU " : "", lines_text(x, &lines));
     for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
     if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);
     f.is_critical = f.step_bytes >= LEFT_CRITICAL;
