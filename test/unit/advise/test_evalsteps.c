@@ -46,6 +46,27 @@ static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
     assert_memory_equal(a.evaluated, said, strlen(said));
 }
 
+/* The loss takes longer than the model, and no evaluation has it. No call of a module tells the passes. */
+static void a_long_loss_hides_no_evaluation(void **state)
+{
+    struct little *const t = *state;
+    for (int step = 0; step < 10; step++) {
+        char args[80];
+        const int at = 200 * step;
+        numbered_step(t, step, at, 200);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":0", 2 * step + 1);
+        event(t, "cpu_op", "aten::linear", 1, at + 2, 10, args);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":0", 2 * step + 2);
+        event(t, "cpu_op", "aten::logsumexp", 1, at + 14, 70, args);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", 2 * step + 1);
+        event(t, "cpu_op", "AddmmBackward0", 1, at + 85, 10, args);
+        for (int i = 0; step % 5 == 4 && i < 3; i++) op(t, "aten::linear", at + 100 + 30 * i, 10);
+    }
+    const struct kp_advice a = advise(t);
+    assert_non_null(a.evaluated);
+    assert_non_null(strstr(a.evaluated, "steps 4, 9 hold 3 forward passes without backward"));
+}
+
 /* Both run model.py, and both lie in main. */
 static void the_line_that_calls_an_evaluation_is_named(void **state)
 {
@@ -298,6 +319,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(steps_that_hold_an_evaluation_are_told_as_such),
+        LITTLE(a_long_loss_hides_no_evaluation),
         LITTLE(the_line_that_calls_an_evaluation_is_named),
         LITTLE(a_second_pass_in_each_step_is_told_with_its_line),
         LITTLE(passes_in_some_steps_are_no_second_pass),

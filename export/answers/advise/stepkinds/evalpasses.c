@@ -46,19 +46,21 @@ static double calls_more(const struct kp_forward_names *names, size_t n, size_t 
     return (double)f->calls[step] - (step < names->steps ? f->usual : 0);
 }
 
-/* What each name says, in whole training steps. False: of the names that take most time, others have more of it. */
+/* What each name says, in whole training steps. False: of the names that take most time, others have more of it. Where
+ * there are layers these alone decide: a loss takes long, too, and longer beside other programs. */
 static bool steps_say(const struct kp_forward_names *names, size_t step, size_t of[KP_FORWARD_NAMES_MOST])
 {
-    int64_t all = 0, have = 0;
+    int64_t all[2] = {0}, have[2] = {0}; /* of others, and of layers */
     for (size_t n = 0; n < names->count; n++) {
         const struct kp_forward_name *const f = &names->of[n];
         const double said = f->a_step > 0 ? calls_more(names, n, step) / f->a_step : 0;
         of[n] = said < ONCE_LEAST ? 0 : (size_t)(said + 0.5);
         if (n >= KP_FORWARD_NAMES_LONG || !(f->a_step > 0)) continue;
-        all += f->ns;
-        have += of[n] ? f->ns : 0;
+        all[f->is_layer] += f->ns;
+        have[f->is_layer] += of[n] ? f->ns : 0;
     }
-    return all && (double)have >= NAMES_SHARE * (double)all;
+    const bool of_layers = all[true] > 0;
+    return all[of_layers] && (double)have[of_layers] >= NAMES_SHARE * (double)all[of_layers];
 }
 
 /* How long the names take that say the same. */
