@@ -124,6 +124,28 @@ static void a_named_call_tells_what_it_waits_for(void **state)
     }
 }
 
+/* A thread reads, another decodes what it read: the one that waits least for a queue is named, by its line of put. */
+static void of_threads_that_fill_queues_the_slow_one_is_named(void **state)
+{
+    struct little *const t = *state;
+    for (int i = 0; i < STEPS; i++) {
+        const int at = STEP_US * i, id = 1000 + 10 * i;
+        python(t, "train.py(7): read", 3, id, 0, at, STEP_US);
+        python(t, "queue.py(122): put", 3, id + 1, id, at + 100, 19000);
+        python(t, "<built-in method acquire of _thread.lock object at 0x7f01>", 3, id + 2, id + 1, at + 200, 18000);
+        python(t, "train.py(20): fill", 4, id + 3, 0, at, STEP_US);
+        python(t, "train.py(3): decode", 4, id + 4, id + 3, at + 100, 15000);
+        python(t, "queue.py(122): put", 4, id + 5, id + 3, at + 16000, 100);
+    }
+    struct kp_advice a = calls_advise(t, SLEPT, "queue.py(154): get", NULL);
+    kp_tree_fill_calls(&t->tree);
+    kp_advice_make(&a, &t->tree, &t->chosen); /* with the lines of calls */
+    const struct kp_finding *const f = found(&a, "queue-wait");
+    assert_non_null(f);
+    assert_non_null(
+        strstr(f->what, "; a thread fills it at train.py:20 def fill, and runs train.py:3 def decode for 75 %"));
+}
+
 /* The collective is told as communication; a call of another library that waits is none. */
 static void what_a_collective_waits_for_is_communication_alone(void **state)
 {
@@ -225,6 +247,7 @@ int main(void)
         LITTLE(many_gaps_beside_a_busy_thread_are_the_gil),
         LITTLE(a_thread_that_computes_between_ops_waits_for_nothing),
         cmocka_unit_test(a_named_call_tells_what_it_waits_for),
+        LITTLE(of_threads_that_fill_queues_the_slow_one_is_named),
         cmocka_unit_test(what_a_collective_waits_for_is_communication_alone),
         LITTLE(a_call_that_computes_is_no_wait),
         LITTLE(a_call_without_a_name_in_which_the_thread_sleeps_is_a_wait),

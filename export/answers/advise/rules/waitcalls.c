@@ -227,21 +227,22 @@ struct waitcall_feeding {
     double ns, queue_ns;     /* of that thread, in steps; of it in queues */
 };
 
-/* Finds a thread beside the one of the steps that puts into a queue. */
-static bool feeder_find(struct waitcall_feeding *f)
+/* Finds the next thread beside the one of the steps that puts into a queue, from event `*at` on. */
+static bool feeder_find(struct waitcall_feeding *f, struct kp_keyindex *known, size_t *at)
 {
     struct kp_kineto *const trace = f->x->tree->trace;
-    for (size_t i = 0; i < f->x->tree->count; i++) {
-        const struct kp_kineto_event *const e = kp_tree_event(f->x->tree, i);
+    for (; *at < f->x->tree->count; ++*at) {
+        const struct kp_kineto_event *const e = kp_tree_event(f->x->tree, *at);
         if (e->kind != KP_KINETO_PYTHON || e->tid == f->steps.tid || e->pid != f->steps.pid) continue;
-        const char *const name = name_of(f->x, (int32_t)i);
-        const size_t length = strlen(name);
+        const char *const name = name_of(f->x, (int32_t)*at);
+        const size_t length = strlen(name), threads = known->count;
         const bool puts = (length > 5 && strcmp(name + length - 5, ": put") == 0) || strstr(name, "method put of ");
         if (!puts || (*name != '<' && kp_pywait_of(name) != KP_PYWAIT_QUEUE)) continue;
         const uint32_t line = kp_ownline_of(trace, e->stack);
+        if (!line || kp_keyindex_get(known, (uint64_t)e->tid) < threads) continue;
         f->tid = e->tid;
-        f->put_line = line ? kp_kineto_text(trace, line) : NULL;
-        if (line) return true;
+        f->put_line = kp_kineto_text(trace, line);
+        return true;
     }
     return false;
 }
@@ -255,11 +256,12 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
     const double ns = (double)kp_spans_between(&f->x->chosen->in_steps, from_ns, to_ns);
     enum kp_pywait kind = KP_PYWAIT_NONE;
     uint32_t line = 0;
-    for (int32_t at = (int32_t)node; at >= 0 && !line; at = f->x->tree->nodes[at].parent) {
+    for (int32_t at = (int32_t)node; at >= 0; at = f->x->tree->nodes[at].parent) {
         const enum kp_pywait of = kp_namefacts_pywait(trace, kp_tree_event(f->x->tree, (size_t)at)->name);
-        line = kp_ownline_function(trace, kp_tree_call_name(f->x->tree, &f->x->tree->nodes[at]));
-        if (!line && of != KP_PYWAIT_NONE) kind = of;
-        if (!line) line = kp_ownline_of(trace, kp_tree_event(f->x->tree, (size_t)at)->stack);
+        const uint32_t own = kp_ownline_function(trace, kp_tree_call_name(f->x->tree, &f->x->tree->nodes[at]));
+        if (!line) line = own ? own : kp_ownline_of(trace, kp_tree_event(f->x->tree, (size_t)at)->stack);
+        if (own) break;
+        if (of != KP_PYWAIT_NONE) kind = of; /* a queue's lock is the queue */
     }
     f->ns += ns;
     if (kind == KP_PYWAIT_QUEUE) f->queue_ns += ns;
@@ -268,7 +270,8 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
     *sum += ns;
 }
 
-const char *kp_waitcalls_feeder(const struct kp_costrules *x)
+/* Where that thread spends most of its other time; NULL: it has none. */
+static const char *feeder_text(const struct waitcall_feeding *f)
 {
     static const char *const does[KP_PYWAIT_KINDS] = {"runs",
                                                       "sleeps at",
@@ -278,20 +281,31 @@ const char *kp_waitcalls_feeder(const struct kp_costrules *x)
                                                       "waits for a process at",
                                                       "reads or writes files at",
                                                       "waits for other ranks at"};
+    const double *const ns = f->keys.rows;
+    size_t most = 0;
+    for (size_t i = 1; i < f->keys.count; i++)
+        if (ns[i] > ns[most]) most = i;
+    if (!f->keys.count || f->ns <= 0) return NULL;
+    return kp_costrules_text(
+        f->x, "a thread fills it at %s, and %s %s for %.0f %% of its time", f->put_line, does[f->keys.keys[most] & 255],
+        kp_kineto_text(f->x->tree->trace, (uint32_t)(f->keys.keys[most] >> 8)), 100 * ns[most] / f->ns);
+}
+
+/* Of threads that fill one another's queues the one that waits least for them keeps the others. */
+const char *kp_waitcalls_feeder(const struct kp_costrules *x)
+{
     struct waitcall_feeding f = {.x = x};
+    struct kp_keyindex known = {0};
     const char *text = NULL;
-    if (kp_waits_thread(&f.steps, x) && feeder_find(&f)) {
+    double most = 0;
+    const bool has_thread = kp_waits_thread(&f.steps, x);
+    for (size_t at = 0; has_thread && feeder_find(&f, &known, &at);) {
+        f.ns = f.queue_ns = 0;
         kp_selftime_each(x->tree, feeder_take, &f);
-        const double *const ns = f.keys.rows;
-        size_t most = 0;
-        for (size_t i = 1; i < f.keys.count; i++)
-            if (ns[i] > ns[most]) most = i;
-        if (f.keys.count && f.ns > 0)
-            text = kp_costrules_text(x, "a thread fills it at %s, and %s %s for %.0f %% of its time", f.put_line,
-                                     does[f.keys.keys[most] & 255],
-                                     kp_kineto_text(x->tree->trace, (uint32_t)(f.keys.keys[most] >> 8)),
-                                     100 * ns[most] / f.ns);
+        if (f.ns - f.queue_ns > most) text = feeder_text(&f), most = f.ns - f.queue_ns;
+        kp_keyindex_fini(&f.keys);
+        f.keys = (struct kp_keyindex){0};
     }
-    kp_keyindex_fini(&f.keys);
+    kp_keyindex_fini(&known);
     return text;
 }
