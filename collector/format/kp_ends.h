@@ -3,10 +3,12 @@
  * kp_ends.h - HOST_PID.ends: how processes ended, as the process HOST_PID was told, and how it ended itself
  *
  * A line each: "PID STATUS NANOSECONDS", the status as wait(2) has it, the time since the Unix epoch. That of the
- * process itself goes on: " RANK STEP\tEXCEPTION\tPLACE\tlost_peer\texec of PROGRAM". Rank and last step are -1 where
- * there is none, and the texts "". It is there from the first trace on, with KP_ENDS_PENDING as its status until the
- * process exits, or becomes that program.
+ * process itself goes on: " RANK STEP\tEXCEPTION\tPLACE\tlost_peer\tWAY". Rank and last step are -1 where there is
+ * none, and the texts "". It is there from the first trace on, with KP_ENDS_PENDING as its status until the process
+ * exits. WAY is "exec of sh" where it became that program, which leaves the lines of exec before its own, or
+ * "_exit with status 3".
  */
 #pragma once
 
 #define KP_ENDS_PENDING (-1)
+#define KP_ENDS_EXEC "exec of "

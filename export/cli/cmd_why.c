@@ -40,7 +40,7 @@ static void error_take(struct kp_kineto *trace)
     const char *const path = kp_kineto_fact(trace, "kprof.error_file");
     struct kp_errorfile e;
     if (!path || kp_ended_exception(trace) || !kp_errorfile_open(&e, path)) return;
-    if (e.at_ns + SECOND_NS < trace->first_ns) return; /* of a run before */
+    if (e.at_ns + SECOND_NS < trace->start_ns) return; /* of a run before */
     kp_fact_put(trace, "kprof.exception", e.type);
     if (*e.place) kp_fact_put(trace, "kprof.exception_at", e.place);
     if (e.has_lost_peer) kp_fact_put(trace, "kprof.lost_peer", "1");
@@ -66,7 +66,7 @@ static bool is_there(struct kp_kineto *trace)
     const uint64_t start = kp_procstate_start((long)kp_kineto_pid(trace)), ticks = (uint64_t)sysconf(_SC_CLK_TCK);
     clock_gettime(CLOCK_BOOTTIME, &up);
     const int64_t booted_ns = (int64_t)kp_clock_ns(CLOCK_REALTIME) - up.tv_sec * (int64_t)SECOND_NS;
-    return start && booted_ns + (int64_t)(start * ((uint64_t)SECOND_NS / ticks)) <= trace->first_ns + SECOND_NS;
+    return start && booted_ns + (int64_t)(start * ((uint64_t)SECOND_NS / ticks)) <= trace->start_ns + SECOND_NS;
 }
 
 /* As a process said at its exit, where its trace does not. */
@@ -85,7 +85,7 @@ static void end_look(const struct why_command *w, struct kp_kineto *trace, struc
     const char *const host = kp_kineto_fact(trace, "host_name");
     char here[65] = "";
     gethostname(here, sizeof here - 1);
-    if (!kp_jobends_find(&w->ends, host, (long)kp_kineto_pid(trace), trace->first_ns - SECOND_NS, end)) return;
+    if (!kp_jobends_find(&w->ends, host, (long)kp_kineto_pid(trace), trace->start_ns, end)) return;
     known->by = *end->by ? end->by : NULL;
     if (end->is_pending) {
         known->is_running |= host && strcmp(host, here) == 0 && is_there(trace);

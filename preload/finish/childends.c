@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -39,7 +40,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 4400, OWN_BYTES = 900 };
+enum { PATH_BYTES = 4400, OWN_BYTES = 900, EARLIER_BYTES = 4096 };
 
 static void look(pid_t pid, const int *status)
 {
@@ -99,8 +100,8 @@ const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS] = {
     {"waitid", (void **)(void *)&real_waitid, (void *)(uintptr_t)tap_waitid},
 };
 
-/* `exec`: "exec of sh", as which the process goes on; else "". */
-static size_t own_text(char *text, size_t bytes, int status, const char *exec)
+/* `way`: "exec of sh", "_exit with status 3"; "": by its exit. */
+static size_t own_text(char *text, size_t bytes, int status, const char *way)
 {
     static const struct kp_run_exception none;
     const struct kp_rank place = kp_run_rank();
@@ -109,7 +110,32 @@ static size_t own_text(char *text, size_t bytes, int status, const char *exec)
     return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s\t%s\t%s\t%s\n", (int)getpid(), status,
                   (unsigned long)kp_clock_ns(CLOCK_REALTIME), rank,
                   status == KP_ENDS_PENDING ? -1L : (long)kp_steps_seen() - 1, e->name, e->place,
-                  e->has_lost_peer ? "lost_peer" : "", exec);
+                  e->has_lost_peer ? "lost_peer" : "", way);
+}
+
+/* The line of a program that became this one, by exec: "42 0 ... <tab> exec of python3". */
+static bool is_of_exec(const char *line, const char *end)
+{
+    const size_t bytes = sizeof KP_ENDS_EXEC - 1;
+    const char *last = end;
+    while (last > line && last[-1] != '\t') last--;
+    return last > line && (size_t)(end - last) > bytes && memcmp(last, KP_ENDS_EXEC, bytes) == 0;
+}
+
+/* How much of the file such lines take, which this program leaves there. */
+static size_t earlier_find(int fd)
+{
+    static _Atomic uint64_t found; /* the process, and that number */
+    const uint64_t self = (uint64_t)(uint32_t)getpid() << 32, word = kp_load_relaxed(&found);
+    char text[EARLIER_BYTES];
+    if ((word & ~UINT64_C(0xffffffff)) == self) return (size_t)(word - self);
+    const ssize_t n = kp_io_pread(fd, text, sizeof text, 0);
+    const char *at = text, *const until = text + (n > 0 ? n : 0), *end;
+    while ((end = memchr(at, '\n', (size_t)(until - at))) && is_of_exec(at, end)) at = end + 1;
+    const size_t bytes =
+        at - text < EARLIER_BYTES - OWN_BYTES ? (size_t)(at - text) : 0; /* one that goes on so for ever */
+    kp_store_relaxed(&found, self | bytes);
+    return bytes;
 }
 
 static void text_keep(const char *text, size_t bytes)
@@ -119,9 +145,10 @@ static void text_keep(const char *text, size_t bytes)
     if (kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) < 0) return;
     if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
     kp_fmt(path, sizeof path, "%s/%s_%d.ends", kp_run_out_dir(), host.nodename, (int)getpid());
-    const int fd = kp_io_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, KP_IO_FILE_MODE);
+    const int fd = kp_io_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, KP_IO_FILE_MODE);
     if (fd < 0) return;
-    (void)kp_io_write_all(fd, text, bytes);
+    const off_t at = (off_t)earlier_find(fd);
+    if (kp_io_truncate(fd, at) == 0) (void)kp_io_pwrite_all(fd, text, bytes, at);
     kp_io_close(fd);
 }
 
@@ -141,10 +168,10 @@ bool kp_childends_awaits(void)
     return waits && waits == (int)getpid();
 }
 
-void kp_childends_exec(const char *exec)
+void kp_childends_way(const char *way, int status)
 {
     char text[OWN_BYTES];
-    text_keep(text, own_text(text, sizeof text, *exec ? 0 : KP_ENDS_PENDING, exec));
+    text_keep(text, own_text(text, sizeof text, status, way));
 }
 
 void kp_childends_write(bool is_told, bool has_trace)

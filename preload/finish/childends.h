@@ -9,8 +9,11 @@ extern const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS];
 /* A trace was written, and the program goes on: HOST_PID.ends (kp_ends.h) says so. It waits for the disk. */
 void kp_childends_await(void);
 bool kp_childends_awaits(void); /* it does, of this process; async-signal-safe */
-/* Says there that this process becomes another program: "exec of sh"; "": it goes on. It waits for the disk. */
-void kp_childends_exec(const char *exec);
+/*
+ * Says there how this process is about to end without an exit ("exec of sh"), and its status as wait(2) has it; "" and
+ * KP_ENDS_PENDING: it goes on. It waits for the disk.
+ */
+void kp_childends_way(const char *way, int status);
 /*
  * At exit: writes that file, where a child ended badly, or no trace tells how this process ends. It waits for the disk.
  * `is_told`: the last trace does. Without any trace the process's own end is not noted.

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * execs.c - notes as which program this one goes on
+ * execs.c - notes as which program this one goes on, or that it leaves without an exit
  *
- * Called by: host threads in exec (taps, installed by single_thread.c)
+ * Called by: host threads in exec, _exit and abort (taps, installed by single_thread.c)
  * Owns:      the one word that is being written
- * Locks:     none; a second exec meanwhile has no word
+ * Locks:     none; a second call meanwhile has no word
  * Memory:    never allocates; the list of execl and its like lies on the stack, as in glibc
  * On fail:   kprof why says "without an exit"
  * Safe in:   signal handlers yes; after fork and vfork: passes the call on if this process is not the owner
  *
- * A program that becomes another one by exec has no exit. What it calls so is noted before: in its recording, and
- * where a trace is written already in HOST_PID.ends. A call that comes back takes the note away.
+ * A program that becomes another one by exec has no exit, nor has one that calls _exit or abort. What it calls so is
+ * noted before: in its recording, and where a trace is written already in HOST_PID.ends. A call that comes back takes
+ * the note away. What glibc itself calls (abort of assert and of malloc) is not seen.
  */
 #include "preload/finish/execs.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +27,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
+#include "collector/format/kp_ends.h"
 #include "collector/record/kp_record.h"
 #include "preload/finish/childends.h"
 #include "preload/run.h"
@@ -33,19 +36,21 @@
 enum { EXEC_BYTES = 80, WAIT_MS = 100 };
 
 static char word[EXEC_BYTES];
+static int word_status;
 static _Atomic bool is_taken, is_written;
 
 static void word_write(void)
 {
-    kp_childends_exec(word);
+    kp_childends_way(word, word_status);
     kp_store_release(&is_written, true); /* pairs with: execs.c:word_keep */
 }
 
 /* On kprof-tick: a disk that stands holds the program for 100 ms. */
-static void word_keep(const char *text)
+static void word_keep(const char *text, int status)
 {
     if (kp_exchange_acq_rel(&is_taken, true)) return; /* by another thread, or by a disk that stands */
     kp_fmt(word, sizeof word, "%s", text);
+    word_status = status;
     kp_store_relaxed(&is_written, false);
     if (!kp_ticker_do(word_write, WAIT_MS)) word_write();
     for (uint32_t i = 0; i < WAIT_MS * 10 && !kp_load_acquire(&is_written); i++) kp_io_nap(100000);
@@ -53,23 +58,47 @@ static void word_keep(const char *text)
         kp_store_release(&is_taken, false); /* pairs with: execs.c:word_write, word_keep */
 }
 
-/* NULL: the call came back. A process that vfork made is not the owner. */
-static void note(const char *path)
+/* "": the call came back. `status` as wait(2) has it. A process that vfork made is not the owner. */
+static void note(const char *text, int status)
 {
-    char text[EXEC_BYTES] = "";
     const int kept = errno;
     if (kp_run_is_active() && kp_run_is_owner()) {
-        if (path) kp_fmt(text, sizeof text, "exec of %s", kp_path_base(path));
         if (kp_record_is_open()) (void)kp_record_note_try("exec", text);
-        if (kp_childends_awaits()) word_keep(text);
+        if (kp_childends_awaits()) word_keep(text, status);
     }
     errno = kept;
 }
 
+static void exec_note(const char *path)
+{
+    char text[EXEC_BYTES];
+    kp_fmt(text, sizeof text, KP_ENDS_EXEC "%s", path ? kp_path_base(path) : "a program");
+    note(text, 0);
+}
+
 static int came_back(int rc)
 {
-    note(NULL);
+    note("", KP_ENDS_PENDING);
     return rc;
+}
+
+/* Of a child that a program forks to run a function (multiprocessing) it is the usual end. */
+static void (*real_leave)(int status);
+static _Noreturn void tap_leave(int status)
+{
+    char text[EXEC_BYTES];
+    kp_fmt(text, sizeof text, "_exit with status %d", status & 0xff);
+    note(text, (status & 0xff) << 8);
+    real_leave(status);
+    __builtin_unreachable();
+}
+
+static void (*real_fail)(void);
+static _Noreturn void tap_fail(void)
+{
+    note("SIGABRT", SIGABRT);
+    real_fail();
+    __builtin_unreachable();
 }
 
 static const char *named(char *const argv[]) { return argv && argv[0] ? argv[0] : "a program"; }
@@ -78,7 +107,7 @@ static const char *named(char *const argv[]) { return argv && argv[0] ? argv[0] 
     static int(*real_##name) parameters;         \
     static int tap_##name parameters             \
     {                                            \
-        note(path);                              \
+        exec_note(path);                         \
         return came_back(real_##name arguments); \
     }
 EXEC(plain, path, (const char *path, char *const argv[]), (path, argv))
@@ -125,7 +154,7 @@ LIST(given_list, tap_given, (path, ARGV, va_arg(list, char *const *)))
         symbol, (void **)(void *)&real_##name, (void *)(uintptr_t)tap_##name \
     }
 const struct kp_tap_row kp_execs_rows[KP_EXECS_ROWS] = {
-    ROW("execv", plain),         ROW("execvp", found),      ROW("execve", given),
-    ROW("execvpe", found_given), ROW("fexecve", opened),    ROW("execveat", at),
-    ROW("execl", plain_list),    ROW("execlp", found_list), ROW("execle", given_list),
+    ROW("execv", plain),       ROW("execvp", found), ROW("execve", given),     ROW("execvpe", found_given),
+    ROW("fexecve", opened),    ROW("execveat", at),  ROW("execl", plain_list), ROW("execlp", found_list),
+    ROW("execle", given_list), ROW("_exit", leave),  ROW("_Exit", leave),      ROW("abort", fail),
 };

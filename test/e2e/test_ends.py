@@ -2,6 +2,7 @@
 """kprof why of one program: each end has its sentence, right or without a cause, and none is called good that was not."""
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -16,7 +17,8 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "three": ("the program (process N) ended by exit status 3 after step 4", None),
     "zero": (GOOD, None),
     "c": ("the program (process N) ended by exit status 4 after step 4", None),
-    "_exit": (EARLY, None),
+    "_exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
+    "_Exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
     "exec": ("the program (process N) ended by exec of sh after step 4", None),
     "exec_refused": (GOOD, None),
     **{function: ("the program (process N) ended by exec of sh after step 4", None) for function in EXECS},
@@ -35,7 +37,9 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "alarm": (EARLY, "SIGALRM"),
     "usr1": (EARLY, "SIGUSR1"),
     "cpu": (EARLY, "SIGXCPU"),
-    "abort": (EARLY, "SIGABRT"),
+    "abort": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
+    "abort_by_name": (EARLY, "SIGABRT"),  # as dlsym finds it, so no call that can be seen
+    "thrown": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
     "fault": (EARLY, "SIGSEGV"),
     "kill_at_exit": ("the program (process N) ended without an exit (killed, or by os._exit) after step 6", "SIGKILL"),
 }
@@ -74,7 +78,8 @@ BEHIND = {  # the window was over: by what the program, or where kprof run watch
     "plain": (GOOD, None),
     "three": ("the program (process N) ended by exit status 3 after step 4", None),
     "raises": ("the program (process N) ended by ValueError at ends_alone.py:LINE raises, after step 4", None),
-    "_exit": (WITHOUT, None),
+    "_exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
+    "abort": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
     "fault": (WITHOUT, "SIGSEGV"),
     "exec": ("the program (process N) ended by exec of sh after step 4", None),
     "exec_refused": (GOOD, None),
@@ -98,10 +103,42 @@ def test_behind_a_window_the_end_is_told_and_its_step_is_not_the_window_s(how, s
 @pytest.mark.parametrize("how", [how for how, (_, signal) in BEHIND.items() if signal])
 def test_behind_a_window_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
     said = why(tmp_path, torch_double, how, "--json", "--schedule", "3-3", pause=CLOSED)
-    assert said == f"the program (process N) {'was killed' if how == 'kill_at_exit' else 'ended'} by {BEHIND[how][1]} {SINCE}"
+    since = SINCE if SINCE in BEHIND[how][0] else "after step 4"
+    assert said == f"the program (process N) {'was killed' if how == 'kill_at_exit' else 'ended'} by {BEHIND[how][1]} {since}"
 
 
-@pytest.mark.parametrize("how", ["plain", "three"])
+def test_behind_a_window_a_program_that_goes_on_still_runs(tmp_path, torch_double):
+    command = ["run", "--schedule", "3-3", "-o", tmp_path / "k", "--", *harness.script_command("ends_alone.py", torch_double, "plain", "600")]
+    program = subprocess.Popen([str(part) for part in (harness.KPROF, *command)], env=harness.clean_environment())
+    try:
+        until = time.monotonic() + harness.LONG
+        while not list((tmp_path / "k").glob("*.ends")) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert harness.cli("why", tmp_path / "k").stdout == f"the program (process {program.pid}) still runs\n"
+    finally:
+        program.kill()
+        program.wait()
+    assert WITHOUT.replace("N", str(program.pid), 1) == harness.cli("why", tmp_path / "k").stdout.strip()
+
+
+def test_the_end_of_an_earlier_process_of_that_number_is_not_told(tmp_path, torch_double):
+    assert "exit status 3" in why(tmp_path, torch_double, "three", "--schedule", "3-3", pause=CLOSED)
+    word, = (tmp_path / "k").glob("*.ends")
+    pid, status, at_ns, rest = word.read_text().split(" ", 3)
+    word.write_text(f"{pid} {status} {int(at_ns) - 86400 * 10**9} {rest}")
+    assert "went on after its recording" in harness.cli("why", tmp_path / "k").stdout
+
+
+@pytest.mark.parametrize("after, told", [("three", "ended by exit status 3 after step 4"), ("fault", WITHOUT.split(") ", 1)[1]), ("child", "")])
+def test_a_program_that_became_another_one_keeps_its_own_end(after, told, tmp_path, torch_double):
+    said = why(tmp_path, torch_double, "itself", "--schedule", "3-3", pause=f"{CLOSED},{after}")
+    first, second = sorted((tmp_path / "k").glob("*.json.gz"), key=lambda path: path.stat().st_mtime)
+    assert said == (f"the program (process N) {told}" if told else GOOD)
+    assert re.search(r"ended by exec of \S*python\S* after step 4$", harness.cli("why", first).stdout.splitlines()[0])
+    assert len(list((tmp_path / "k").glob("*.ends"))) == 1 and second.exists()
+
+
+@pytest.mark.parametrize("how", ["plain", "three", "_exit"])
 def test_what_recorded_nothing_leaves_no_file(how, tmp_path, torch_double):
     harness.cli("run", "--schedule", "none", "-o", tmp_path / "k", "--", *harness.script_command("ends_alone.py", torch_double, how))
     assert not (tmp_path / "k").exists()

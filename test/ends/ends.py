@@ -218,7 +218,7 @@ def main():
     parser.add_argument("--minutes", type=float, help="begin no run after so long")
     parser.add_argument("--notes", type=pathlib.Path, help="a file with a line a run: those in it are not made again")
     args = parser.parse_args()
-    root, group = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="ends")), group_make()
+    root, group = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="ends")).resolve(), group_make()
     root.mkdir(exist_ok=True)
     ends = [end for end in HANGS + DEATHS if args.k in end.name]
     skipped = [end for end in ends if end.how == "cgroup" and not group]

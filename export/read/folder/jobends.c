@@ -19,6 +19,7 @@
 #include "export/read/folder/trace_source.h"
 
 enum { LINE_BYTES = 1024 };
+#define CLOCKS_APART_NS INT64_C(1000000000) /* the time of a trace and that of a line */
 
 /* The next part of a line, which a tab ends. */
 static void part_take(char **at, char *out, size_t bytes)
@@ -49,6 +50,7 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host)
     part_take(&at, gone, sizeof gone);
     part_take(&at, exec, sizeof exec);
     if (*exec) snprintf(e.by, sizeof e.by, "%s", exec);
+    e.is_exec = strncmp(exec, KP_ENDS_EXEC, sizeof KP_ENDS_EXEC - 1) == 0;
     e.has_lost_peer = strcmp(gone, "lost_peer") == 0;
     *KP_KINETO_NEXT(ends->of, ends->count, ends->capacity) = e;
 }
@@ -86,13 +88,23 @@ static void word_put(struct kp_jobend *out, const struct kp_jobend *e)
     snprintf(out->place, sizeof out->place, "%s", e->place);
 }
 
+static bool is_of(const struct kp_jobend *e, const char *host, long pid)
+{
+    return e->pid == pid && (!host || !*host || !*e->host || strcmp(host, e->host) == 0);
+}
+
 bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, int64_t since_ns, struct kp_jobend *out)
 {
+    int64_t until_ns = INT64_MAX; /* behind exec the process is another program, with lines of its own */
     *out = (struct kp_jobend){.pid = pid, .rank = -1, .step = -1};
     for (size_t i = 0; i < ends->count; i++) {
         const struct kp_jobend *const e = &ends->of[i];
-        const bool is_there = !host || !*host || !*e->host || strcmp(host, e->host) == 0;
-        if (e->pid == pid && is_there && e->at_ns >= since_ns) word_put(out, e);
+        if (e->is_exec && is_of(e, host, pid) && e->at_ns >= since_ns && e->at_ns < until_ns) until_ns = e->at_ns;
+    }
+    for (size_t i = 0; i < ends->count; i++) {
+        const struct kp_jobend *const e = &ends->of[i];
+        const int64_t from_ns = e->is_exec ? since_ns : since_ns - CLOCKS_APART_NS;
+        if (is_of(e, host, pid) && e->at_ns >= from_ns && e->at_ns <= until_ns) word_put(out, e);
     }
     return out->at_ns;
 }

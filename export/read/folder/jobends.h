@@ -14,7 +14,7 @@ struct kp_jobends { /* all zero: none */
 /* Reads all files of a folder. */
 void kp_jobends_read(struct kp_jobends *ends, const char *folder);
 /*
- * Of that process, which was there at a time, all that is known: its launcher's word for the signal, its own for the
+ * Of the program that the process was at a time, all that is known: its launcher's word for the signal, its own for the
  * rest. `host`: NULL or "" for any. False: nothing.
  */
 bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, int64_t since_ns,

@@ -42,6 +42,7 @@ struct kp_jobend {
     long pid, rank, step;     /* rank -1: of no job, or not known; step -1: none, or not known */
     int64_t at_ns;            /* the launcher was told then, since the Unix epoch */
     bool is_own;              /* the process itself said it at its exit */
+    bool is_exec;             /* it became another program */
     bool is_pending;          /* it has not said it: it runs, or was killed */
     bool has_lost_peer;       /* the exception says that another rank was gone */
     char by[KP_JOBEND_BYTES]; /* "SIGSEGV", "exit status 3"; "": by itself */

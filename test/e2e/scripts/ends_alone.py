@@ -36,6 +36,11 @@ def by_c(function, path):
     ctypes.CDLL(os.path.join(sys.argv[1], "libexecs.so")).exec_by(function.encode(), path)
 
 
+def itself():
+    """The same program once more, which ends in the way that stands behind the pause."""
+    os.execv(sys.executable, [sys.executable, sys.argv[0], sys.argv[1], sys.argv[3].split(",")[1], sys.argv[3].split(",")[0]])
+
+
 def in_thread(function, *arguments):
     thread = threading.Thread(target=function, args=arguments)
     thread.start()
@@ -78,6 +83,9 @@ WAYS = {
     "zero": lambda: sys.exit(0),
     "c": lambda: libc.exit(4),
     "_exit": lambda: in_thread(os._exit, 5),
+    "_Exit": lambda: by_c("_Exit", b""),
+    "thrown": lambda: ctypes.CDLL("libstdc++.so.6")._ZSt9terminatev(),
+    "itself": itself,
     "exec": lambda: os.execv("/bin/sh", ["sh", "-c", "exit 6"]),
     "exec_refused": lambda: refused(os.execv, "/nothing/there", ["x"]),
     "raises": lambda: raises(ValueError("a planted one")),
@@ -95,7 +103,8 @@ WAYS = {
     "alarm": lambda: by(signal.SIGALRM),
     "usr1": lambda: by(signal.SIGUSR1),
     "cpu": takes_time,
-    "abort": lambda: in_thread(libc.abort),
+    "abort": lambda: in_thread(os.abort),
+    "abort_by_name": lambda: in_thread(libc.abort),
     "fault": lambda: in_thread(ctypes.string_at, 0),
     "kill_at_exit": lambda: atexit.register(os.kill, os.getpid(), signal.SIGKILL),
 }
@@ -103,6 +112,6 @@ for function in "execl", "execlp", "execle", "execv", "execvp", "execvpe", "fexe
     WAYS[function] = functools.partial(by_c, function, b"/bin/sh")
     WAYS[function + "_refused"] = functools.partial(by_c, function, b"/nothing/there")
 steps(5)
-time.sleep(float((sys.argv[3:] or ["0"])[0]))
+time.sleep(float((sys.argv[3:] or ["0"])[0].split(",")[0]))
 WAYS[sys.argv[2]]()
 steps(2)

@@ -72,13 +72,27 @@ static void a_process_that_became_another_program_says_which(void **state)
     assert_true(end.is_own && !end.is_pending && !end.has_lost_peer && end.step == 4);
 }
 
+static void behind_exec_it_is_another_program_with_lines_of_its_own(void **state)
+{
+    (void)state;
+    write_ends("node_a_42.ends",
+               "42 0 5000000000 -1 4\t\t\t\texec of sh\n42 768 9000000000 -1 7\t\t\t\t\n42 9 9000000001\n");
+    read_and_remove();
+    assert_true(kp_jobends_find(&ends, "node_a", 42, 1000000000, &end));
+    assert_string_equal(end.by, "exec of sh");
+    assert_int_equal(end.step, 4);
+    assert_true(kp_jobends_find(&ends, "node_a", 42, 5000000001, &end)); /* it began within a second of exec */
+    assert_string_equal(end.by, "SIGKILL");
+    assert_int_equal(end.step, 7);
+}
+
 static void a_number_of_another_machine_or_of_before_is_another_process(void **state)
 {
     (void)state;
     write_ends("node_a_42.ends", "42 9 1000\n");
     read_and_remove();
     assert_false(kp_jobends_find(&ends, "node_b", 42, 0, &end));
-    assert_false(kp_jobends_find(&ends, "node_a", 42, 1001, &end));
+    assert_false(kp_jobends_find(&ends, "node_a", 42, 1000001001, &end));
     assert_true(kp_jobends_find(&ends, NULL, 42, 1000, &end));
     assert_true(kp_jobends_find(&ends, "", 42, 0, &end));
 }
@@ -139,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_process_says_of_itself_is_joined_with_its_signal),
         cmocka_unit_test(a_process_that_became_another_program_says_which),
+        cmocka_unit_test(behind_exec_it_is_another_program_with_lines_of_its_own),
         cmocka_unit_test(a_number_of_another_machine_or_of_before_is_another_process),
         cmocka_unit_test(what_goes_on_is_pending_until_another_line_comes),
         cmocka_unit_test(a_file_with_a_second_name_gets_no_line),

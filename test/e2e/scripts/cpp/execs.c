@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* execs.c - becomes /bin/sh, which ends with status 6, by each function of its kind; a path of "" is refused */
+/* execs.c - becomes /bin/sh, which ends with status 6, by each function of its kind; or leaves by _Exit */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@ int exec_by(const char *function, const char *path)
 {
     char *const argv[] = {"sh", "-c", "exit 6", 0};
     const int file = open(path, O_RDONLY);
+    if (strcmp(function, "_Exit") == 0) _Exit(5);
     if (strcmp(function, "execl") == 0) return execl(LIST);
     if (strcmp(function, "execlp") == 0) return execlp(LIST);
     if (strcmp(function, "execle") == 0) return execle(LIST, environ);
