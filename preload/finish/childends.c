@@ -35,7 +35,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/run.h"
-#include "preload/finish/endlist.h"
+#include "preload/procfacts/endlist.h"
 #include "preload/window/sources.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

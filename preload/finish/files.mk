@@ -3,12 +3,10 @@ SRC_finish := \
     preload/finish/childends.c \
     preload/finish/children.c \
     preload/finish/closingline.c \
-    preload/finish/endlist.c \
     preload/finish/execs.c \
     preload/finish/finish.c \
     preload/finish/newest.c \
     preload/finish/spools.c \
     preload/finish/tracewrite.c
 UNIT_finish := \
-    test/unit/finish/test_endlist.c \
     test/unit/finish/test_newest.c

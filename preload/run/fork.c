@@ -9,7 +9,7 @@
  * Safe in:   after fork: the child records nothing, since its gate page is wiped. With KPROF_CHILDREN=1 it begins a run
  *            of its own at its first op. A program that it executes starts from the beginning.
  */
-#include "preload/finish/endlist.h"
+#include "preload/procfacts/endlist.h"
 
 #include <errno.h>
 #include <stdbool.h>

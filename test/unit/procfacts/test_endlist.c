@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_endlist.c - how child processes ended, as a launcher is told */
-#include "preload/finish/endlist.h"
+#include "preload/procfacts/endlist.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -10,7 +10,7 @@
  *
  * It stands in a file of its own, as hangturn.c: its test links no part of the library that a program may not have.
  */
-#include "preload/finish/endlist.h"
+#include "preload/procfacts/endlist.h"
 
 #include <sys/wait.h>
 
