@@ -54,7 +54,7 @@ static void thread_add(struct kp_calltree *tree, const struct kp_hang_process *p
         snprintf(name, sizeof name, "%s:%ld %s", kp_path_base(f->file), f->line, f->function);
         at = kp_calltree_child(tree, at, name);
     }
-    if (*t->words) at = kp_calltree_child(tree, at, t->words);
+    if (*t->call.words) at = kp_calltree_child(tree, at, t->call.words);
     snprintf(name, sizeof name, "%s %ld%s%s", p->rank >= 0 ? "rank" : "process", p->rank >= 0 ? p->rank : p->pid,
              t->is_main ? "" : ", thread ", t->is_main ? "" : t->name);
     kp_calltree_add(tree, kp_calltree_child(tree, at, name), KP_PART_OTHER, 1);

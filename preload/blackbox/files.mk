@@ -4,7 +4,9 @@ SRC_blackbox := \
     preload/blackbox/hangwatch.c \
     preload/blackbox/oomfile.c \
     preload/blackbox/oomwords.c \
-    preload/blackbox/where.c
+    preload/blackbox/task.c \
+    preload/blackbox/where.c \
+    preload/blackbox/wherechildren.c
 UNIT_blackbox := \
     test/unit/blackbox/test_hangwatch.c \
     test/unit/blackbox/test_oomwords.c

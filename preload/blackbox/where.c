@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,29 +30,15 @@
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_rank.h"
 #include "export/write/out/json.h"
+#include "preload/blackbox/task.h"
+#include "preload/blackbox/wherechildren.h"
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/torch_bridge.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum {
-    COLLECTIVES_MAX = 64,
-    MAIN_BYTES = 512,
-    TASKS_MAX = 2048,
-    TEXT_MAX = 256 << 10,
-    TEXT_FIRST = 64 << 10,
-    LINE_BYTES = 512,
-    PATH_BYTES = 64
-};
-enum { FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10, RUNS = -1, UNKNOWN = -2 };
-
-struct task {
-    uint32_t tid;
-    long call; /* RUNS, UNKNOWN, or the number of a system call */
-    char name[16], state, channel[48];
-    uint64_t cpu_ms;
-};
+enum { COLLECTIVES_MAX = 64, MAIN_BYTES = 512, TASKS_MAX = 2048, TEXT_MAX = 256 << 10, TEXT_FIRST = 64 << 10 };
 
 static struct where {
     uint32_t tids[TASKS_MAX], count, ours, left_out;
@@ -63,62 +48,7 @@ static struct where {
     char main[MAIN_BYTES]; /* where the main thread stands */
 } * here;
 
-static const struct {
-    long number;
-    const char *name, *words;
-} calls[] = {
-#define KP_CALL_WORDS(name, words) {SYS_##name, #name, words},
-#include "preload/blackbox/callwords.def"
-#undef KP_CALL_WORDS
-};
-
-/* ---- a task's files ---- */
-
-static bool task_read(uint32_t tid, const char *file, char text[LINE_BYTES])
-{
-    char path[PATH_BYTES];
-    kp_fmt(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
-    return kp_io_text(path, text, LINE_BYTES) > 0;
-}
-
-/* The text of a stat file: "42 (a name) S ...". */
-static bool stat_parse(const char *text, struct task *out)
-{
-    const char *name = strchr(text, '('), *at = strrchr(text, ')');
-    if (!name || !at || at[1] != ' ') return false;
-    const size_t bytes = (size_t)(at - ++name);
-    memcpy(out->name, name, bytes < sizeof out->name ? bytes : sizeof out->name - 1);
-    at += 2;
-    out->state = *at;
-    for (int field = FIELD_STATE; *at && field < FIELD_UTIME; field++) {
-        at += strcspn(at, " ");
-        at += *at == ' ';
-    }
-    const uint64_t user = kp_digits_read(&at);
-    at += *at == ' ';
-    out->cpu_ms = (user + kp_digits_read(&at)) * TICK_MS;
-    return true;
-}
-
-static long call_read(uint32_t tid)
-{
-    char text[LINE_BYTES];
-    const char *at = text;
-    if (!task_read(tid, "syscall", text)) return UNKNOWN;
-    if (strncmp(text, "running", 7) == 0) return RUNS;
-    return *at >= '0' && *at <= '9' ? (long)kp_digits_read(&at) : UNKNOWN;
-}
-
-/* False: the thread is gone. */
-static bool task_look(uint32_t tid, struct task *out)
-{
-    char text[LINE_BYTES];
-    *out = (struct task){.tid = tid, .call = UNKNOWN};
-    if (!task_read(tid, "stat", text) || !stat_parse(text, out)) return false;
-    out->call = call_read(tid);
-    if (task_read(tid, "wchan", text) && *text != '0') kp_fmt(out->channel, sizeof out->channel, "%s", text);
-    return true;
-}
+/* ---- threads ---- */
 
 static void task_note(void *context, const char *name)
 {
@@ -150,18 +80,6 @@ void kp_where_drop(struct kp_where_text *t)
 {
     if (t->at) kp_map_free(t->at, t->room);
     *t = (struct kp_where_text){0};
-}
-
-static void call_put(struct kp_json *j, const struct task *t)
-{
-    if (t->call == RUNS) kp_json_lit(j, ",\"words\":\"runs\"");
-    if (t->call < 0) return;
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (calls[i].number != t->call) continue;
-        kp_json_fmt(j, ",\"call\":\"%s\",\"words\":\"%s\"", calls[i].name, calls[i].words);
-        return;
-    }
-    kp_json_fmt(j, ",\"call\":\"%ld\"", t->call);
 }
 
 static void frames_put(struct kp_json *j, const struct kp_pywhere_stack *s)
@@ -196,13 +114,13 @@ static const struct kp_pywhere_frame *own_find(const struct kp_pywhere_stack *s)
 
 static void call_note(struct where *w, long call)
 {
+    const char *words, *const name = call >= 0 ? kp_task_call(call, &words) : NULL;
     w->main[0] = '\0'; /* a thread that runs, in no frame of Python */
-    if (call >= 0) kp_fmt(w->main, sizeof w->main, "system call %ld", call);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (calls[i].number == call) kp_fmt(w->main, sizeof w->main, "%s, which %s", calls[i].name, calls[i].words);
+    if (name) kp_fmt(w->main, sizeof w->main, "%s, which %s", name, words);
+    else if (call >= 0) kp_fmt(w->main, sizeof w->main, "system call %ld", call);
 }
 
-static void main_note(struct where *w, const struct task *t, const struct kp_pywhere_stack *stack)
+static void main_note(struct where *w, const struct kp_task *t, const struct kp_pywhere_stack *stack)
 {
     const struct kp_pywhere_frame *const f = stack ? own_find(stack) : NULL;
     if (t->tid != (uint32_t)getpid()) return;
@@ -212,13 +130,13 @@ static void main_note(struct where *w, const struct task *t, const struct kp_pyw
 
 const char *kp_where_main(void) { return here && *here->main ? here->main : "a place that is not known"; }
 
-static void task_put(struct kp_json *j, struct where *w, const struct task *t, bool is_first)
+static void task_put(struct kp_json *j, struct where *w, const struct kp_task *t, bool is_first)
 {
     const struct kp_pywhere_thread *const python = python_of(w, t->tid);
     kp_json_fmt(j, "%s{\"tid\":%u,\"name\":\"%s\",\"state\":\"%c\",\"cpu_ms\":%lu", is_first ? "" : ",", t->tid,
                 t->name, t->state, (unsigned long)t->cpu_ms);
     if (t->tid == (uint32_t)getpid()) kp_json_lit(j, ",\"main\":true");
-    call_put(j, t);
+    kp_wherechildren_call_put(j, t->call, t->on);
     if (*t->channel) kp_json_fmt(j, ",\"kernel\":\"%s\"", t->channel);
     if (python) {
         kp_pywhere_stack(python, &w->stack);
@@ -231,13 +149,14 @@ static void task_put(struct kp_json *j, struct where *w, const struct task *t, b
 /* Where the text has no room for another deep stack, the threads that follow are counted alone. */
 static int tasks_put(struct kp_json *j, struct where *w, const struct kp_where_text *out)
 {
-    struct task t;
+    struct kp_task t;
     bool is_first = true;
     int rc = 0;
     kp_json_lit(j, ",\"threads\":[");
     for (uint32_t i = 0; i < w->count && rc == 0; i++) {
-        const bool is_there = task_look(w->tids[i], &t), is_ours = is_there && strncmp(t.name, "kprof-", 6) == 0;
+        const bool is_there = kp_task_look(&t, 0, w->tids[i]), is_ours = is_there && strncmp(t.name, "kprof-", 6) == 0;
         w->ours += is_ours;
+        kp_wherechildren_note(w->tids[i]);
         if (!is_there || is_ours) continue;
         rc = kp_json_flush(j);
         if (out->used > TEXT_MAX - sizeof w->stack) {
@@ -302,6 +221,7 @@ int kp_where_write(struct kp_where_text *out, const char *event)
     rc = kp_io_each_name("/proc/self/task", task_note, here);
     if (rc < 0) kp_json_fmt(&j, ",\"no_threads\":%d", rc);
     rc = tasks_put(&j, here, out);
+    kp_wherechildren_put(&j);
     kp_json_lit(&j, "}\n");
     kp_io_apart(true);
     if (rc == 0) rc = kp_json_flush(&j);

@@ -356,3 +356,27 @@ def test_a_function_that_torch_started_as_a_rank_is_told_by_its_error_file_and_i
     why = harness.cli("why", tmp_path / "out")
     assert why.stdout.startswith(f"rank 1 {by.replace('LINE', str(line))}"), why
     assert "\n  then rank 0 ended by " in why.stdout, why
+
+
+STANDS_BY = {  # why a program stands, where its own frames do not say it
+    "lock": r"waits for a child process \(wait4: process (\d+)\); process \1 \(python\S*\) waits for another thread \(futex\)$",
+    "worker": r"reads \(read: a pipe\); its child process \d+ \(python\S*\) was killed by SIGKILL$",
+    "pipe": r"waits for a child process \(wait4: process (\d+)\); process \1 \(sh\) writes \(write: a pipe\)$",
+    "flock": r"waits for the lock of a file \(flock: FOLDER/file\)$",
+    "fifo": r"opens a file \(openat: FOLDER/file\)$",
+    "exit": r"it waits at its exit for thread \d+, which is at stands_by.py:\d+ uploads, sleeps \(clock_nanosleep\)$",
+}
+
+
+@pytest.mark.parametrize("how", STANDS_BY)
+def test_what_a_program_waits_for_outside_of_its_frames_is_told(how, programs, tmp_path):
+    program = start(programs, tmp_path / "k", harness.script_command("stands_by.py", how, tmp_path), KPROF_HANG="600s")
+    wanted = re.compile(STANDS_BY[how].replace("FOLDER", re.escape(str(tmp_path))))
+
+    def told():
+        said = harness.cli("hang", str(program.pid)).stdout.splitlines()
+        return said and wanted.search(said[0])
+    try:
+        until(told)
+    finally:
+        subprocess.run(["pkill", "-KILL", "-P", str(program.pid)], check=False)

@@ -1,5 +1,6 @@
 # files.mk - the files of this room
 SRC_hang := \
+    export/answers/hang/hangchild.c \
     export/answers/hang/hangjudge.c \
     export/answers/hang/hangjson.c \
     export/answers/hang/hangprint.c \

@@ -10,14 +10,25 @@
     F(TEXT, function, r->function)
 KP_FIELDS(frame, struct kp_hang_frame, FRAME)
 
-#define THREAD(F, IF)         \
-    F(WHOLE, tid, r->tid)     \
-    F(TEXT, name, r->name)    \
-    F(TEXT, call, r->call)    \
-    F(TEXT, words, r->words)  \
-    F(BOOL, main, r->is_main) \
+#define THREAD(F, IF)                             \
+    F(WHOLE, tid, r->tid)                         \
+    F(TEXT, name, r->name)                        \
+    F(TEXT, call, r->call.name)                   \
+    F(TEXT, words, r->call.words)                 \
+    F(MAYBE, on, *r->call.on ? r->call.on : NULL) \
+    F(BOOL, main, r->is_main)                     \
     F(LIST, python, (frame, r->frame_count, &r->frames[i]))
 KP_FIELDS(thread, struct kp_hang_thread, THREAD)
+
+#define CHILD(F, IF)                  \
+    F(WHOLE, pid, r->pid)             \
+    F(TEXT, name, r->name)            \
+    F(BOOL, over, r->is_over)         \
+    F(MAYBE_WHOLE, status, r->status) \
+    F(TEXT, call, r->call.name)       \
+    F(TEXT, words, r->call.words)     \
+    F(MAYBE, on, *r->call.on ? r->call.on : NULL)
+KP_FIELDS(child, struct kp_hang_child, CHILD)
 
 struct hang_process {
     const struct kp_hang_process *of;
@@ -49,7 +60,8 @@ static const char *state_word(const struct kp_hang_process *p)
     F(MAYBE, in, r->spot.within ? r->spot.within->name : NULL) \
     F(COUNT, since_ms, r->spot.within ? r->spot.within->since_ms : 0) \
     F(MAYBE_OBJECT, at, (frame, r->spot.frame)) \
-    F(LIST, threads, (thread, r->of->thread_count, &r->of->threads[i]))
+    F(LIST, threads, (thread, r->of->thread_count, &r->of->threads[i])) \
+    F(LIST, children, (child, r->of->child_count, &r->of->children[i]))
 KP_FIELDS(process, struct hang_process, PROCESS)
 
 struct hang_answer {

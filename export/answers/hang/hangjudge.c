@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collector/base/kp_path.h"
+#include "export/answers/hang/hangchild.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/plain.h"
@@ -53,9 +54,36 @@ void kp_hang_spot_put(FILE *out, const struct kp_hang_process *p, const struct k
     if (p->state == KP_HANG_STOPPED) fputs("stopped by a signal", out);
     if (p->state == KP_HANG_GONE) fputs("gone", out);
     if (s->frame) kp_plain_fmt(out, "%s:%ld %s", kp_path_base(s->frame->file), s->frame->line, s->frame->function);
-    if (!s->thread || !*s->thread->words) return;
-    kp_plain_fmt(out, "%s%s", s->frame ? ", " : "", s->thread->words);
-    if (*s->thread->call) kp_plain_fmt(out, " (%s)", s->thread->call);
+    if (!s->thread || !*s->thread->call.words) return;
+    if (s->frame) fputs(", ", out);
+    kp_hang_call_put(out, &s->thread->call);
+}
+
+bool kp_hang_is_at_exit(const struct kp_hang_thread *main)
+{
+    static const char *const waits[] = {"_shutdown", "_python_exit", "_exit_function"}; /* threading and its like */
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        for (size_t k = 0; k < main->frame_count; k++)
+            if (strcmp(main->frames[k].function, waits[i]) == 0 && !kp_ownline_is_file(NULL, main->frames[k].file))
+                return true;
+    return false;
+}
+
+/* "; process 42 waits at its exit for thread 44, which is at upload.py:7 send, sleeps" */
+static void exit_say(FILE *out, const struct kp_hang_process *p, const struct kp_hang_spot *s)
+{
+    const struct kp_hang_thread *found = NULL;
+    if (!s->thread || !kp_hang_is_at_exit(s->thread)) return;
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const struct kp_hang_thread *const t = &p->threads[i];
+        const struct kp_hang_frame *const own = kp_hang_own(t);
+        const bool is_better = !found || (own && kp_ownline_is_file(NULL, own->file) && found->frame_count);
+        if (t != s->thread && own && is_better) found = t;
+    }
+    if (!found) return;
+    const struct kp_hang_spot at = {.thread = found, .frame = kp_hang_own(found)};
+    kp_plain_fmt(out, "; it waits at its exit for thread %ld, which is at ", found->tid);
+    kp_hang_spot_put(out, p, &at);
 }
 
 /* ---- names of ranks ---- */
@@ -189,6 +217,8 @@ static void accused_put(struct judging *j, const char *which)
     fputs(which, j->text);
     if (s->frame) fputs("is at ", j->text);
     kp_hang_spot_put(j->text, &h->of[first], s);
+    exit_say(j->text, &h->of[first], s);
+    kp_hang_child_say(j->text, &h->of[first]);
 }
 
 static void plainly_put(struct judging *j, const char *is, const char *are)

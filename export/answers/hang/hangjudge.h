@@ -15,6 +15,9 @@ void kp_hang_spot(struct kp_hang_spot *out, const struct kp_hang_process *proces
 /* The innermost frame of the program's own, else the innermost; NULL: no frame. */
 const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *thread);
 
+/* Python waits for other threads before it ends. */
+bool kp_hang_is_at_exit(const struct kp_hang_thread *main);
+
 enum kp_hang_kind {
     KP_HANG_NOBODY,   /* no process is known */
     KP_HANG_GOES_ON,  /* steps or collectives ended between two looks */

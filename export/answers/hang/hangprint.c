@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/answers/hang/hangchild.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/plain.h"
@@ -21,8 +22,8 @@ static const char *file_short(const char *file)
 static void thread_print(FILE *out, const struct kp_hang_thread *t)
 {
     kp_plain_fmt(out, "  thread %ld (%s)%s", t->tid, t->name, t->is_main ? ", main" : "");
-    if (*t->words) kp_plain_fmt(out, ": %s", t->words);
-    if (*t->call) kp_plain_fmt(out, "%s%s%s", *t->words ? " (" : ": ", t->call, *t->words ? ")" : "");
+    if (*t->call.words || *t->call.name) fputs(": ", out);
+    kp_hang_call_put(out, &t->call);
     if (t->has_moved) fputs(", it ran meanwhile", out);
     fputc('\n', out);
     for (size_t i = 0; i < t->frame_count; i++) {
@@ -61,18 +62,23 @@ void kp_hang_threads_print(FILE *out, const struct kp_hang_process *p)
 {
     head_print(out, p);
     for (size_t i = 0; i < p->thread_count; i++) thread_print(out, &p->threads[i]);
+    kp_hang_children_print(out, p);
     if (p->left_out) fprintf(out, "  %ld more thread%s\n", p->left_out, kp_units_s((size_t)p->left_out));
 }
 
-/* Of a process that is accused: its main thread, and those in code of the program. */
+/* Of a process that is accused: its main thread, and those in code of the program, or that its exit waits for. */
 static void accused_print(FILE *out, const struct kp_hang_process *p)
 {
+    struct kp_hang_spot spot;
+    kp_hang_spot(&spot, p);
+    const bool is_at_exit = spot.thread && kp_hang_is_at_exit(spot.thread);
     head_print(out, p);
     for (size_t i = 0; i < p->thread_count; i++) {
         const struct kp_hang_thread *const t = &p->threads[i];
         const struct kp_hang_frame *const own = kp_hang_own(t);
-        if (t->is_main || (own && kp_ownline_is_file(NULL, own->file))) thread_print(out, t);
+        if (t->is_main || (is_at_exit && own) || (own && kp_ownline_is_file(NULL, own->file))) thread_print(out, t);
     }
+    kp_hang_children_print(out, p);
 }
 
 static bool is_same(const struct kp_hang_process *a, const struct kp_hang_process *b)
@@ -83,7 +89,8 @@ static bool is_same(const struct kp_hang_process *a, const struct kp_hang_proces
     if (a->state != b->state || !x.within != !y.within || !x.thread != !y.thread) return false;
     if (x.within && strcmp(x.within->name, y.within->name) != 0) return false;
     if (!x.thread) return true;
-    if (x.thread->frame_count != y.thread->frame_count || strcmp(x.thread->call, y.thread->call) != 0) return false;
+    if (x.thread->frame_count != y.thread->frame_count || strcmp(x.thread->call.name, y.thread->call.name) != 0)
+        return false;
     for (size_t i = 0; i < x.thread->frame_count; i++) {
         const struct kp_hang_frame *const f = &x.thread->frames[i], *const g = &y.thread->frames[i];
         if (f->line != g->line || strcmp(f->file, g->file) != 0 || strcmp(f->function, g->function) != 0) return false;

@@ -44,14 +44,18 @@ static bool is_true(struct kp_jsonvalue object, const char *key)
     return v.at && v.bytes == 4 && memcmp(v.at, "true", 4) == 0;
 }
 
+static struct kp_hang_call call_of(struct source *s, struct kp_jsonvalue v)
+{
+    return (struct kp_hang_call){text_of(s, v, "call"), text_of(s, v, "words"), text_of(s, v, "on")};
+}
+
 static void thread_read(struct source *s, struct kp_jsonvalue v, struct kp_hang_thread *out)
 {
     const char *at = NULL;
     struct kp_jsonvalue frame;
     out->tid = (long)number_of(v, "tid", 0);
     out->name = text_of(s, v, "name");
-    out->call = text_of(s, v, "call");
-    out->words = text_of(s, v, "words");
+    out->call = call_of(s, v);
     out->state = *text_of(s, v, "state");
     out->is_main = is_true(v, "main");
     out->is_cut = is_true(v, "cut");
@@ -87,6 +91,24 @@ static void lists_read(struct source *s, struct kp_hang_process *p)
     }
 }
 
+/* A list of children, or of those that waitpid took when they had ended. */
+static void children_read(struct source *s, struct kp_hang_process *p, const char *key)
+{
+    const struct kp_jsonvalue list = kp_jsonvalue_member(s->object, key);
+    const char *at = NULL;
+    struct kp_jsonvalue v;
+    while (list.at && *list.at == '[' && kp_jsonvalue_element(list, &at, &v)) {
+        struct kp_hang_child *const c = KP_KINETO_NEXT(p->children, p->child_count, p->child_capacity);
+        const char *const state = text_of(s, v, "state");
+        *c = (struct kp_hang_child){.pid = (long)number_of(v, "pid", 0),
+                                    .name = text_of(s, v, "name"),
+                                    .call = call_of(s, v),
+                                    .is_over = !*state || *state == 'Z' || *state == 'X',
+                                    .status = (int)number_of(v, "status", -1),
+                                    .ago_ms = number_of(v, "ago_ms", 0)};
+    }
+}
+
 bool kp_hang_add(struct kp_hang *hang, const char *text, size_t bytes, const char **why)
 {
     struct source s = {.object = {text, bytes}, .room = 2 * bytes + SLACK};
@@ -109,6 +131,8 @@ bool kp_hang_add(struct kp_hang *hang, const char *text, size_t bytes, const cha
     p->python = text_of(&s, s.object, "python");
     p->no_python = text_of(&s, s.object, "no_python");
     lists_read(&s, p);
+    children_read(&s, p, "children");
+    children_read(&s, p, "lost");
     return true;
 }
 
@@ -146,6 +170,7 @@ void kp_hang_drop_last(struct kp_hang *hang)
     for (size_t i = 0; i < p->thread_count; i++) free(p->threads[i].frames);
     free(p->threads);
     free(p->collectives);
+    free(p->children);
     free(p->texts);
 }
 

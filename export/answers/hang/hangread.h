@@ -9,10 +9,14 @@ struct kp_hang_frame {
     const char *file, *function;
     long line; /* 0: it has none */
 };
+struct kp_hang_call {              /* a system call; "": not known */
+    const char *name, *words, *on; /* "flock", "waits for the lock of a file", "/data/x.lock" */
+};
 struct kp_hang_thread {
     long tid;
-    const char *name, *call, *words; /* "": not known */
-    char state;                      /* of proc(5) */
+    const char *name; /* "": not known */
+    struct kp_hang_call call;
+    char state; /* of proc(5) */
     bool is_main, is_cut, has_moved;
     struct kp_hang_frame *frames; /* of Python, the innermost first */
     size_t frame_count, frame_capacity;
@@ -21,6 +25,14 @@ struct kp_hang_collective {
     const char *name;
     long begun, ended;
     double since_ms; /* the last one began so long ago */
+};
+struct kp_hang_child {
+    long pid;
+    const char *name; /* "": not known */
+    struct kp_hang_call call;
+    bool is_over;
+    int status;    /* as wait(2) has it; -1: not known, or it runs */
+    double ago_ms; /* it ended so long before; 0: not known */
 };
 enum kp_hang_state {
     KP_HANG_TOLD,    /* its threads are known */
@@ -42,6 +54,8 @@ struct kp_hang_process {
     size_t thread_count, thread_capacity;
     struct kp_hang_collective *collectives;
     size_t collective_count, collective_capacity;
+    struct kp_hang_child *children; /* those that ended badly behind those that are there */
+    size_t child_count, child_capacity;
     char *texts; /* what the strings above point into */
 };
 struct kp_hang { /* all zero: empty */

@@ -19,21 +19,7 @@
 #include "collector/format/kp_format.h"
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/trace_source.h"
-
-const char *kp_endnote_signal(int number, char *room, size_t bytes)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {{SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},   {SIGTRAP, "TRAP"},
-                 {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},   {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},
-                 {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
-                 {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGSYS, "SYS"}};
-    snprintf(room, bytes, "signal %d", number);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].number == number) snprintf(room, bytes, "SIG%s", names[i].name);
-    return room;
-}
+#include "export/read/kineto/ended.h"
 
 /* "0::/PATH" of version 2, "N:memory:/PATH" of version 1. A container may see its own group as the root. */
 static bool group_file(char *line, char *path, size_t bytes)
@@ -113,7 +99,8 @@ bool kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *no
     if (note->lacked_memory)
         snprintf(lacked, sizeof lacked, "ended_without_memory=1\nended_may_have=%llu\n",
                  (unsigned long long)note->may_have);
-    snprintf(line, sizeof line, "ended_by=%s\n%s%s", kp_endnote_signal(note->signal, name, sizeof name), lacked, times);
+    snprintf(line, sizeof line, "ended_by=%s\n%s%s", kp_ended_signal_name(note->signal, name, sizeof name), lacked,
+             times);
     snprintf(of, sizeof of, "_%ld.", (long)pid);
     for (const struct dirent *entry; names && (entry = readdir(names));) {
         has_any |= strstr(entry->d_name, of) != NULL;

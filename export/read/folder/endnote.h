@@ -11,8 +11,6 @@
 const char *kp_endnote_oom_file(void);
 /* How often the kernel has killed a process for want of memory, by such a file; 0: not known. */
 uint64_t kp_endnote_oom_kills(const char *path);
-/* Writes "SIGSEGV", or "signal 40". Returns it. */
-const char *kp_endnote_signal(int number, char *room, size_t bytes);
 struct kp_endnote {
     int signal;
     bool lacked_memory;        /* the kernel did then */

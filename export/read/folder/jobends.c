@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "collector/format/kp_ends.h"
-#include "export/read/folder/endnote.h"
 #include "export/read/folder/trace_source.h"
 
 enum { LINE_BYTES = 1024 };
@@ -42,7 +41,7 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host)
     e.is_own = parts == 5;
     snprintf(e.host, sizeof e.host, "%s", host);
     if (e.is_pending) e.by[0] = '\0';
-    else if (WIFSIGNALED(status)) (void)kp_endnote_signal(WTERMSIG(status), e.by, sizeof e.by);
+    else if (WIFSIGNALED(status)) (void)kp_ended_signal_name(WTERMSIG(status), e.by, sizeof e.by);
     else if (status) snprintf(e.by, sizeof e.by, "exit status %d", WEXITSTATUS(status));
     at += *at == '\t';
     part_take(&at, e.exception, sizeof e.exception);

@@ -2,6 +2,7 @@
 /* ended.c - how the program of a trace ended, where it did not end by itself */
 #include "export/read/kineto/ended.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "export/read/kineto/kineto_facts.h"
@@ -65,4 +66,19 @@ const char *kp_ended_recorded(char *out, size_t bytes, const struct kp_kineto *t
         snprintf(out, bytes, "the last %.1f s before it ended", (us + (after_us > 0 ? after_us : 0)) / 1e6);
     else snprintf(out, bytes, "what was recorded until then");
     return out;
+}
+
+const char *kp_ended_signal_name(int number, char *room, size_t bytes)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},   {SIGTRAP, "TRAP"},
+                 {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},   {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},
+                 {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
+                 {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGSYS, "SYS"}};
+    snprintf(room, bytes, "signal %d", number);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == number) snprintf(room, bytes, "SIG%s", names[i].name);
+    return room;
 }

@@ -36,6 +36,9 @@ enum { KP_ENDED_RECORDED_BYTES = 64 };
 /* A remark in parentheses, with a blank before: the kernel lacked memory. "": none. */
 const char *kp_ended_remark(const struct kp_kineto *trace);
 
+/* Writes "SIGSEGV", or "signal 40". Returns it. */
+const char *kp_ended_signal_name(int number, char *room, size_t bytes);
+
 /* How a process ended, as its launcher was told, and as it said itself: a line of HOST_PID.ends. */
 enum { KP_JOBEND_BYTES = 32 };
 struct kp_jobend {

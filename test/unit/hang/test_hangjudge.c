@@ -56,6 +56,69 @@ static void the_rank_that_has_not_come_is_named_with_its_line(void **state)
     for (int rank = 0; rank < 8; rank++) assert_int_equal(verdict.accused[rank], rank == 5);
 }
 
+/* One process whose main thread is in a call, with such further threads and lists. */
+static const char *judged_alone(const char *function, const char *call, const char *threads, const char *lists)
+{
+    const char *why = "";
+    snprintf(text, sizeof text,
+             "{\"where\":1,\"pid\":100,\"step\":12,\"threads\":[{\"tid\":100,\"name\":\"python\",\"state\":\"S\","
+             "\"main\":true,%s,"
+             "\"python\":[{\"file\":\"/usr/lib/python3.11/threading.py\",\"line\":5,\"function\":\"%s\"}]}%s]%s}",
+             call, function, threads, lists);
+    if (!kp_hang_add(&hang, text, strlen(text), &why)) fail_msg("%s", why);
+    return judged(NULL);
+}
+
+#define WAITS "\"call\":\"wait4\",\"words\":\"waits for a child process\",\"on\":\"process 7\""
+#define READS "\"call\":\"read\",\"words\":\"reads\",\"on\":\"/data/x.bin\""
+
+static void a_child_that_was_killed_is_named(void **state)
+{
+    (void)state;
+    const char *const said = judged_alone("get", READS, "",
+                                          ",\"children\":[{\"pid\":7,\"name\":\"python\",\"state\":\"Z\",\"status\":9},"
+                                          "{\"pid\":8,\"name\":\"python\",\"state\":\"Z\",\"status\":15}],\"lost\":[]");
+    assert_string_equal(said, "process 100 is at threading.py:5 get, reads (read: /data/x.bin); its child process 7 "
+                              "(python) was killed by SIGKILL");
+}
+
+static void a_child_that_was_killed_and_waited_for_is_named(void **state)
+{
+    (void)state;
+    const char *const said = judged_alone(
+        "get", READS, "",
+        ",\"children\":[{\"pid\":8,\"name\":\"python\",\"state\":\"S\",\"call\":\"read\",\"words\":\"reads\"}],"
+        "\"lost\":[{\"pid\":6,\"status\":139,\"ago_ms\":1000},{\"pid\":9,\"status\":15,\"ago_ms\":900}]");
+    assert_string_equal(said,
+                        "process 100 is at threading.py:5 get, reads (read: /data/x.bin); its child process 6 was "
+                        "killed by SIGSEGV 1.0 s before");
+}
+
+static void the_child_that_is_waited_for_says_what_it_does(void **state)
+{
+    (void)state;
+    const char *const said = judged_alone(
+        "wait", WAITS, "",
+        ",\"children\":[{\"pid\":8,\"name\":\"sh\",\"state\":\"Z\",\"status\":9},{\"pid\":7,\"name\":\"python\","
+        "\"state\":\"S\",\"call\":\"write\",\"words\":\"writes\",\"on\":\"a pipe\"}]");
+    assert_string_equal(said, "process 100 is at threading.py:5 wait, waits for a child process (wait4: process 7); "
+                              "process 7 (python) writes (write: a pipe)");
+}
+
+static void at_its_exit_the_thread_that_it_waits_for_is_named(void **state)
+{
+    (void)state;
+    const char *const said = judged_alone(
+        "_shutdown", "\"call\":\"futex\",\"words\":\"waits for another thread\"",
+        ",{\"tid\":101,\"name\":\"python\",\"state\":\"S\"},{\"tid\":102,\"name\":\"python\",\"state\":\"S\","
+        "\"call\":\"read\",\"words\":\"reads\",\"python\":[{\"file\":\"/home/"
+        "up.py\",\"line\":9,\"function\":\"send\"}]}",
+        "");
+    assert_string_equal(said,
+                        "process 100 is at threading.py:5 _shutdown, waits for another thread (futex); it waits at "
+                        "its exit for thread 102, which is at up.py:9 send, reads (read)");
+}
+
 static char *printed(void (*print)(FILE *out, const struct kp_hang *hang, const struct kp_hang_verdict *verdict))
 {
     char *out = NULL;
@@ -176,6 +239,10 @@ static void other_texts_are_refused_with_a_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_child_that_was_killed_is_named, teardown),
+        cmocka_unit_test_teardown(a_child_that_was_killed_and_waited_for_is_named, teardown),
+        cmocka_unit_test_teardown(the_child_that_is_waited_for_says_what_it_does, teardown),
+        cmocka_unit_test_teardown(at_its_exit_the_thread_that_it_waits_for_is_named, teardown),
         cmocka_unit_test_teardown(the_rank_that_has_not_come_is_named_with_its_line, teardown),
         cmocka_unit_test_teardown(ranks_that_join_wait_for_the_one_that_does_not, teardown),
         cmocka_unit_test_teardown(a_rank_in_another_collective_than_the_rest_is_accused_alone, teardown),

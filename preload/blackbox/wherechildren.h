@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wherechildren.h - what the child processes of this one do, and which were killed */
+#pragma once
+
+#include <stdint.h>
+
+struct kp_json;
+/* Adds the child processes that a thread has made. */
+void kp_wherechildren_note(uint32_t tid);
+/* Puts ,"children":[...],"lost":[...] and forgets them. */
+void kp_wherechildren_put(struct kp_json *j);
+void kp_wherechildren_call_put(struct kp_json *j, long call, const char *on); /* ,"call":"read","words":"reads" */

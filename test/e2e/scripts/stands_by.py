@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that stands for the reason HOW, which its own frames do not tell. usage: stands_by.py HOW FOLDER"""
+import fcntl
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+path = os.path.join(sys.argv[2], "file")
+lock = threading.Lock()
+
+
+def holds():
+    with lock:
+        time.sleep(600)
+
+
+def takes():
+    with lock:
+        pass
+
+
+def by_forked_lock():
+    """A child of a program with threads: the one that held the lock is not in it."""
+    threading.Thread(target=holds, daemon=True).start()
+    time.sleep(0.3)
+    child = multiprocessing.get_context("fork").Process(target=takes, daemon=True)
+    child.start()
+    child.join()
+
+
+def by_killed_worker():
+    queue = multiprocessing.get_context("fork").Queue()
+    worker = multiprocessing.get_context("fork").Process(target=lambda: os.kill(os.getpid(), signal.SIGKILL), daemon=True)
+    worker.start()
+    queue.get()
+
+
+def by_full_pipe():
+    subprocess.Popen(["sh", "-c", "while :; do echo 0123456789; done"], stdout=subprocess.PIPE).wait()
+
+
+def by_file_lock():
+    if os.fork() == 0:
+        with open(path, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            time.sleep(600)
+    time.sleep(0.3)
+    with open(path, "w") as wanted:
+        fcntl.flock(wanted, fcntl.LOCK_EX)
+
+
+def by_fifo():
+    os.mkfifo(path)
+    open(path).read()
+
+
+def by_thread_at_exit():
+    threading.Thread(target=uploads).start()
+
+
+def uploads():
+    time.sleep(600)  # upload
+
+
+print("there", flush=True)
+{"lock": by_forked_lock, "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit}[sys.argv[1]]()
