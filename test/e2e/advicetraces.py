@@ -364,6 +364,19 @@ def loops(mark):
     return trace.each(make)
 
 
+def calls(stack, every=1, dur=200):
+    """Each `every`th step of the CPU ends with a call of so long, of which ops have half: 10 us each, on the same line."""
+    steps = 10
+    trace = Trace(kprof=CALM, cost=dur * (steps // every) / steps)
+    numbers = iter(range(steps))
+    def make(base):
+        has = next(numbers) % every == every - 1
+        trace.add("cpu_op", "aten::mm", 1, base, 790 if has else 990, **{"Call stack": WELL})
+        for i in range(dur // 20) if has else ():
+            trace.add("cpu_op", "aten::clone", 1, base + 790 + 20 * i, 10, **{"Call stack": stack + SICK})
+    return trace.each(make, steps=steps)
+
+
 def one_hot(op):
     trace = Trace(kprof=CALM, cost=300)
     def make(base):
@@ -507,6 +520,8 @@ SICKNESSES = {
     "page-faults": lambda: faulting(80, 4, 80),
     "reads-in-step": lambda: reads(16),
     "input-in-step": lambda: prepares(200, RESIZED),
+    "tensors-as-text": lambda: calls("torch/_tensor_str.py(367): _tensor_str;torch/_tensor.py(564): __repr__;"),
+    "deepcopy-of-state": lambda: calls("torch/_tensor.py(174): __deepcopy__;copy.py(153): deepcopy;", every=5),
     "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
     "anomaly-mode": lambda: checks(True),
     "float64": lambda: doubles("double"),
@@ -563,6 +578,8 @@ TWINS = {
     "page-faults": lambda: faulting(80, 0, 1),
     "reads-in-step": lambda: reads(2, of_optimizer=14),
     "input-in-step": lambda: prepares(200, WELL),
+    "tensors-as-text": lambda: calls("torch/_tensor_str.py(367): _tensor_str;torch/_tensor.py(564): __repr__;", dur=40),
+    "deepcopy-of-state": lambda: calls("torch/_tensor.py(174): __deepcopy__;copy.py(153): deepcopy;", every=10),
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
     "anomaly-mode": lambda: checks(False),
     "float64": lambda: doubles("float"),

@@ -89,7 +89,8 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
         kp_rules_parts(&of);
         for (size_t i = whole.count; i < out->count; i++) out->findings[i].of.is_steady = true;
         x->unrecorded = of.unrecorded;
-        kp_spans_fini(&of.read_idle);
+        kp_spans_fini(&of.read_idle); /* with that of x */
+        x->read_idle = (struct kp_spans){0};
         out->steps = whole.steps;
         out->step_ns = whole.step_ns;
         out->median_ns = whole.median_ns;
@@ -105,6 +106,7 @@ static void host_rules_judge(struct kp_costrules *x)
 {
     const uint32_t of_gpu = x->explained;
     kp_rules_waits(x);
+    kp_rules_pycalls(x);
     const uint32_t of_waits = x->explained & ~of_gpu;
     kp_rules_compiling(x);
     kp_rules_collecting(x);

@@ -63,12 +63,12 @@ static uint32_t facts_of(const char *name)
     return facts;
 }
 
-/* A stack has the input of its frames, and is else no name. */
+/* A stack has what its frames make, and is else no name. */
 static uint32_t stack_facts(const struct kp_kineto *trace, uint32_t id)
 {
     uint32_t head, tail, facts = 0;
     for (; kp_strings_is_chain(trace->strings, id, &head, &tail); id = tail) facts |= kp_namefacts(trace, head);
-    return (facts | (id ? kp_namefacts(trace, id) : 0)) & KP_NAME_INPUT;
+    return (facts | (id ? kp_namefacts(trace, id) : 0)) & KP_NAME_OF_STACKS;
 }
 
 uint32_t kp_namefacts_find(const struct kp_kineto *trace, uint32_t id)

@@ -43,6 +43,8 @@ static void a_name_has_its_facts(void **state)
                 {"data.py(3): collate_fn_not", 0},
                 {"<built-in; call>;data.py(3): tokenize;train.py(1): main", KP_NAME_INPUT},
                 {"x/PIL/Image.py(9): crop", KP_NAME_INPUT},
+                {"torch/_tensor_str.py(715): _str;train.py(1): main", KP_NAME_FORMATS},
+                {"copy.py(128): deepcopy", KP_NAME_DEEPCOPY},
                 {"cudaDeviceSynchronize", KP_NAME_WAIT},
                 {"ncclDevKernel_AllReduce", KP_NAME_COMM},
                 {"c10d::allreduce_", KP_NAME_COMM_OP | KP_NAME_COMM},

@@ -31,9 +31,8 @@ static bool is_named(const struct kp_costrules *x, int32_t node, const char *nam
 /* Charges a time, which counts for `ns`. On a GPU only while it computes nothing. Returns what was charged. */
 static double charge(struct anomaly *a, int32_t node, int64_t from, int64_t to, double ns)
 {
-    const int64_t busy = a->x->out->has_gpu ? kp_spans_between(&a->x->places->computed, from, to) : 0;
     if (to <= from) return 0;
-    const double weight = ns / (double)(to - from) * (double)(to - from - busy) / (double)(to - from);
+    const double weight = ns / (double)(to - from) * kp_cost_exposed(a->x, from, to);
     kp_cost_add(&a->cost, a->x, node, from, to, weight);
     return weight * (double)(to - from);
 }

@@ -192,6 +192,13 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *x, int32_t nod
     kp_costplaces_add(&cost->places, x->tree, node, -1, (int64_t)all);
 }
 
+double kp_cost_exposed(const struct kp_costrules *x, int64_t start_ns, int64_t end_ns)
+{
+    if (!x->out->has_gpu || end_ns <= start_ns) return 1;
+    const int64_t busy = kp_spans_between(&x->places->computed, start_ns, end_ns);
+    return (double)(end_ns - start_ns - busy) / (double)(end_ns - start_ns);
+}
+
 struct kp_finding *kp_costrules_tell(struct kp_costrules *x, const struct kp_finding *finding)
 {
     if (x->out->count == KP_FINDINGS_MAX) return NULL;

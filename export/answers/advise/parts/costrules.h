@@ -61,6 +61,8 @@ struct kp_cost kp_cost_open(const struct kp_costrules *rules);
 /* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
 void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *rules, int32_t node, int64_t start_ns, int64_t end_ns,
                  double weight);
+/* The share of a time in which no GPU computes; without a GPU all of it. */
+double kp_cost_exposed(const struct kp_costrules *rules, int64_t start_ns, int64_t end_ns);
 /* Charges the nodes of autograd that belong to what is in `charged` (by node: outermost ops of a forward pass). */
 void kp_cost_add_backward(struct kp_cost *cost, const struct kp_costrules *rules, const bool *charged);
 /* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */

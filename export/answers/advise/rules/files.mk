@@ -12,6 +12,7 @@ SRC_rules := \
     export/answers/advise/rules/memoryrules.c \
     export/answers/advise/rules/ownthreads.c \
     export/answers/advise/rules/partrules.c \
+    export/answers/advise/rules/pycallrules.c \
     export/answers/advise/rules/residentrule.c \
     export/answers/advise/rules/steprules.c \
     export/answers/advise/rules/threadrules.c \

@@ -191,8 +191,7 @@ static void prepared_charge(struct kp_cost *cost, const struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++) {
         const int64_t from = x->tree->nodes[i].start_ns, to = x->tree->nodes[i].end_ns;
         if (next[i] != LAUNCHED_INPUT || !is_computing(x, i) || kp_rules_is_input(x, i)) continue;
-        const int64_t busy = kp_spans_between(&x->places->computed, from, to);
-        kp_cost_add(cost, x, (int32_t)i, from, to, (double)(to - from - busy) / (double)(to - from));
+        kp_cost_add(cost, x, (int32_t)i, from, to, kp_cost_exposed(x, from, to));
     }
     free(next);
 }
@@ -239,6 +238,12 @@ static bool is_same_line(const struct kp_costrules *x, size_t a, size_t b)
 {
     const struct kp_tree *tree = x->tree;
     return tree->nodes[a].stack && kp_costplace_key(tree, (int32_t)a) == kp_costplace_key(tree, (int32_t)b);
+}
+
+/* Texts of tensors, which read their values, have a finding of their own. */
+static bool is_read(const struct kp_costrules *x, size_t node)
+{
+    return kp_valueread_is_own(x->tree, x->chosen, node) && !kp_rules_is_told_call(x, node);
 }
 
 static size_t step_of(const struct kp_costrules *x, size_t node)
@@ -305,7 +310,7 @@ static void turns_count(struct reads *r)
 {
     const struct kp_node *nodes = r->x->tree->nodes;
     for (size_t i = 0; i < r->x->tree->count; i++) {
-        if (!kp_valueread_is_own(r->x->tree, r->x->chosen, i)) continue;
+        if (!is_read(r->x, i)) continue;
         const size_t next = next_read(r->x, i);
         if (next == SIZE_MAX || !is_same_line(r->x, i, next)) continue;
         struct read_place *place = place_of(r, i);
@@ -321,7 +326,7 @@ static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x, s
     size_t count = 0;
     turns_count(&r);
     for (size_t i = 0; i < x->tree->count; i++) {
-        if (!kp_valueread_is_own(x->tree, x->chosen, i)) continue;
+        if (!is_read(x, i)) continue;
         const int64_t until = read_until(&r, i);
         kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, until, 1);
         kp_spans_add(times, x->tree->nodes[i].start_ns, until);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pycallrules.c - calls of Python that cost a step by all that runs in them: texts of tensors, copies of a whole state
+ *
+ * Such a call is hundreds of small ops and the Python between them. Its own frames tell the calls, or a frame in the
+ * stacks of their ops: then two such ops on end, of one line, have the time between them, too. All steps are judged: a
+ * program may do so in a few of them, which this tells instead of slow-steps. With a GPU only the time counts in which
+ * it computes nothing.
+ */
+#include "export/answers/advise/stepkinds/longsteps.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/rules/rules.h"
+#include "export/answers/advise/rules/waits.h"
+
+#define EXPLAINS                                                                           \
+    (1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_CAUSE(KP_IDLE_LAUNCH) | \
+     1u << KP_CAUSE(KP_IDLE_PYTHON))
+
+static const struct pycall_rule {
+    uint32_t fact;
+    struct kp_cost_rule rule;
+} rules[] = {
+    {KP_NAME_FORMATS,
+     {0.05, EXPLAINS, KP_FINDING_TEXTS, "the step formats tensors as text (print(), str() or an f-string of a tensor)",
+      "Format numbers in place of tensors (loss.item()), every N steps. Let the logger format: log.debug(\"%s\", "
+      "tensor) "
+      "makes no text where that level is off, an f-string always does."}},
+    {KP_NAME_DEEPCOPY,
+     {0.03, EXPLAINS, "deepcopy-of-state", "copy.deepcopy() copies tensors one by one into new memory",
+      "Copy into tensors that are kept: for name, value in model.state_dict().items(): kept[name].copy_(value). Copy "
+      "the optimizer's state only if it is needed, and less often."}},
+};
+
+/* The call itself, or an op whose stack has it. What the backward of one does, no call does. */
+static bool is_in_call(const struct kp_costrules *x, size_t i, uint32_t fact)
+{
+    if (x->tree->nodes[i].is_python) return kp_node_is(x->tree, i, fact);
+    if (!kp_costrules_is_op(x, i) || x->tree->nodes[i].forward >= 0) return false;
+    return kp_namefacts(x->tree->trace, kp_tree_stack(x->tree, &x->tree->nodes[i])) & fact;
+}
+
+static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const struct kp_costrules *x, uint32_t fact)
+{
+    const bool has_calls = kp_costrules_has_calls(x);
+    struct kp_thread_of_steps thread;
+    int64_t until = INT64_MIN;
+    uint32_t was = 0; /* the line of the op before, if that is in a call */
+    if (!kp_waits_thread(&thread, x)) return;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        const struct kp_kineto_event *const e = kp_tree_event(x->tree, i);
+        if (e->tid != thread.tid || e->pid != thread.pid || node->end_ns <= until) continue;
+        const bool is = is_in_call(x, i, fact);
+        if (!is && !kp_costrules_is_op(x, i)) continue;
+        const uint32_t line = is && !has_calls ? kp_costplace_line(x->tree, (int32_t)i) : 0;
+        const int64_t from = (line && line == was) || until > node->start_ns ? until : node->start_ns;
+        if (is) kp_cost_add(cost, x, (int32_t)i, from, node->end_ns, kp_cost_exposed(x, from, node->end_ns));
+        if (is) kp_spans_add(times, from, node->end_ns);
+        was = line;
+        until = node->end_ns;
+    }
+    kp_spans_settle(times);
+}
+
+static void calls_judge(struct kp_costrules *x, const struct pycall_rule *call)
+{
+    const size_t bytes = (x->chosen->step_count + 1) * sizeof(double);
+    struct kp_cost cost = kp_cost_open(x);
+    struct kp_spans times = {0};
+    calls_charge(&cost, &times, x, call->fact);
+    double *const of = kp_kineto_room(x->chosen->step_count + 1, sizeof *of);
+    memcpy(of, cost.of, bytes);
+    if (kp_cost_tell(&cost, x, &call->rule)) {
+        kp_costrules_told(x, of);
+        kp_readtimes_idle(&x->read_idle, x, &times);
+    }
+    kp_spans_fini(&times);
+    free(of);
+}
+
+void kp_rules_pycalls(struct kp_costrules *x)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) calls_judge(x, &rules[i]);
+}
+
+bool kp_rules_is_told_call(const struct kp_costrules *x, size_t node)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (kp_costrules_find(x, rules[i].rule.id) && is_in_call(x, node, rules[i].fact)) return true;
+    return false;
+}
