@@ -377,6 +377,26 @@ def calls(stack, every=1, dur=200):
     return trace.each(make, steps=steps)
 
 
+def by_hand(ops, count=20, dur=4):
+    """The CPU's step ends with these ops for each of `count` tensors, each op followed by 1 us of Python."""
+    trace = Trace(kprof=CALM, cost=count * len(ops) * (dur + 1))
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 990 - count * len(ops) * (dur + 1), **{"Call stack": WELL})
+        for i in range(count * len(ops)):
+            trace.add("cpu_op", ops[i % len(ops)], 1, base + 990 - (dur + 1) * (count * len(ops) - i), dur, **{"Call stack": SICK})
+    return trace.each(make)
+
+
+def gaps(count, dur):
+    """Before each of `count` ops of a line of a step of 50 ms no op runs for so many microseconds."""
+    trace = Trace(step=50000, kprof=CALM, cost=count * dur)
+    def make(base):
+        for i in range(4):
+            trace.add("cpu_op", "aten::mm", 1, base + 12500 * i + (dur if i < count else 0), 11500 - (dur if i < count else 0), **{"Call stack": WELL})
+            trace.add("cpu_op", "aten::to", 1, base + 12500 * i + 11500 + dur * (i < count), 1000 - dur * (i < count), **{"Call stack": SICK})
+    return trace.each(make)
+
+
 def one_hot(op):
     trace = Trace(kprof=CALM, cost=300)
     def make(base):
@@ -526,6 +546,7 @@ SICKNESSES = {
     "anomaly-mode": lambda: checks(True),
     "float64": lambda: doubles("double"),
     "one-by-one": lambda: loops("aten::select"),
+    "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"]),
     "one-hot-product": lambda: one_hot("aten::one_hot"),
     "cat-in-a-loop": lambda: joins(20),
     "python-backward": lambda: differentiates(300),
@@ -584,6 +605,7 @@ TWINS = {
     "anomaly-mode": lambda: checks(False),
     "float64": lambda: doubles("float"),
     "one-by-one": lambda: loops("aten::mul"),
+    "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"], count=4, dur=24),
     "one-hot-product": lambda: one_hot("aten::add"),
     "cat-in-a-loop": lambda: joins(4),
     "python-backward": lambda: differentiates(50),

@@ -142,6 +142,17 @@ def test_kernels_of_float32_units_use_no_tensor_cores(kernel, told, tmp_path):
     assert ([finding["id"] for finding in advice["findings"]], advice["gpu"]["tensor_cores"]) == (told, pytest.approx(int("tf32" in kernel)))
 
 
+@pytest.mark.parametrize("count, dur, told", [(4, 800, ["no-op-runs"]), (2, 2000, ["no-op-runs"]), (4, 500, []), (4, 150, [])])
+def test_gaps_before_ops_of_one_line_are_told_together(count, dur, told, tmp_path):
+    """As a mask that each layer makes: 5 % of a step, in gaps of 0.2 ms or more."""
+    trace = advicetraces.gaps(count, dur)
+    findings = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert [finding["id"] for finding in findings] == told, findings
+    for finding in findings:
+        assert finding["step_ms"] * 1000 == pytest.approx(trace.cost, rel=0.05) and finding["line"] == "train.py:12 sick", finding
+        assert f"in {count} gaps per step before operators of one line" in finding["what"], finding
+
+
 @pytest.mark.parametrize("ahead, told", [(8, ["input-in-step"]), (500, [])])
 def test_what_the_cpu_computes_and_copies_to_the_gpu_is_input(ahead, told, tmp_path):
     advice = advised(advicetraces.with_head(advicetraces.resizes(200, ahead)).write(tmp_path / "t.pt.trace.json"))

@@ -53,8 +53,8 @@ static void small_ops_gain_little(void **state)
     static const struct {
         const char *op;
         int side, saved_us; /* of 600; 0: less than a tenth of the step, which is not told */
-    } rows[] = {{"aten::mul", 256, 300}, {"aten::mul", 128, 150}, {"aten::mul", 45, 0},
-                {"aten::mm", 46, 300},   {"aten::mm", 8, 150},    {"detach", 256, 300}};
+    } rows[] = {{"aten::mul", 256, 300}, {"aten::mul", 128, 150}, {"aten::mul", 45, 0},    {"aten::mm", 46, 300},
+                {"aten::mm", 20, 150},   {"aten::mm", 8, 0},      {"aten::tanh", 45, 150}, {"detach", 256, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         side = rows[i].side, doubles_op = rows[i].op;
         const struct kp_advice a = steps_advise(*state, "aten::mul", 600);

@@ -7,6 +7,7 @@
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "export/answers/advise/opsrules/opsrules.h"
@@ -15,8 +16,11 @@
 #define SHARE_LEAST 0.3 /* of the time in ops, or of kernels */
 #define SAVED 0.5       /* of products, and of what moves many bytes; products gain more on most GPUs */
 #define SAVED_MIDDLE 0.25
-#define SAVED_LITTLE 0.1 /* a small op is mostly the way to it */
-enum { MANY_NUMBERS = 65536, MIDDLE_NUMBERS = 16384, PRODUCT_NUMBERS = 2048 };
+#define SAVED_LITTLE 0.1
+#define SAVED_NEXT_TO_NOTHING 0.03 /* a small op is mostly the way to it */
+enum { MANY_NUMBERS = 65536, MIDDLE_NUMBERS = 16384, FEW_NUMBERS = 4096, FUNCTION_NUMBERS = 256, VECTOR_TIMES = 16 };
+#define PRODUCT_LARGE 32768.0 /* multiplications */
+#define PRODUCT_MIDDLE 4096.0
 
 struct doubles {
     const struct kp_costrules *x;
@@ -38,6 +42,39 @@ static bool is_product(const char *op)
     return false;
 }
 
+/* It computes nothing: a name of the same numbers. */
+static bool is_view(const char *op)
+{
+    static const char *const names[] = {"aten::detach", "detach",      "aten::view",      "aten::reshape",
+                                        "aten::t",      "aten::alias", "aten::transpose", "aten::unsqueeze",
+                                        "aten::expand", NULL};
+    return kp_name_is_one_of(op, names);
+}
+
+/* Of each number it takes many times as long as a sum. */
+static bool is_function(const char *op)
+{
+    static const char *const ops[] = {"aten::tanh", "aten::exp",      "aten::sigmoid",  "aten::gelu", "aten::log",
+                                      "aten::sin",  "aten::cos",      "aten::_softmax", "aten::erf",  "aten::silu",
+                                      "aten::pow",  "aten::softplus", "aten::gelu_",    NULL};
+    return kp_name_is_one_of(op, ops);
+}
+
+static double saved_elementwise(double largest)
+{
+    if (largest >= MANY_NUMBERS) return SAVED;
+    if (largest >= MIDDLE_NUMBERS) return SAVED_MIDDLE;
+    return largest >= FEW_NUMBERS ? SAVED_LITTLE : SAVED_NEXT_TO_NOTHING;
+}
+
+/* A product with a vector moves its matrix, and computes little; of others, how much they compute. */
+static double saved_product(double all, double largest)
+{
+    const double second = all > largest ? all - largest : largest, count = largest * sqrt(second);
+    if (VECTOR_TIMES * second < largest) return saved_elementwise(largest);
+    return count >= PRODUCT_LARGE ? SAVED : count >= PRODUCT_MIDDLE ? SAVED_MIDDLE : SAVED_LITTLE;
+}
+
 /* The part of an op's time that float32 saves, by the numbers in its largest tensor (measured: decisions/082). */
 static double saved_of(const struct kp_costrules *x, size_t node)
 {
@@ -45,8 +82,10 @@ static double saved_of(const struct kp_costrules *x, size_t node)
     double all, largest;
     if (!e->shapes) return SAVED;
     kp_shapetext_numbers(kp_kineto_text(x->tree->trace, e->shapes), &all, &largest);
-    if (is_product(kp_costrules_name(x, (int32_t)node))) return largest >= PRODUCT_NUMBERS ? SAVED : SAVED_MIDDLE;
-    return largest >= MANY_NUMBERS ? SAVED : largest >= MIDDLE_NUMBERS ? SAVED_MIDDLE : SAVED_LITTLE;
+    const char *const name = kp_costrules_name(x, (int32_t)node);
+    if (is_product(name)) return saved_product(all, largest);
+    const double saved = is_view(name) ? SAVED_NEXT_TO_NOTHING : saved_elementwise(largest);
+    return is_function(name) && largest >= FUNCTION_NUMBERS && saved < SAVED_MIDDLE ? SAVED_MIDDLE : saved;
 }
 
 /* The op with shapes that launched a work, or -1. */
@@ -111,15 +150,6 @@ static const char *line_text(const struct kp_costrules *x, int32_t node)
 }
 
 static bool is_conversion(const char *op) { return strcmp(op, "aten::to") == 0 || strcmp(op, "aten::_to_copy") == 0; }
-
-/* It computes nothing: a name of the same numbers. */
-static bool is_view(const char *op)
-{
-    static const char *const names[] = {"aten::detach", "detach",      "aten::view",      "aten::reshape",
-                                        "aten::t",      "aten::alias", "aten::transpose", "aten::unsqueeze",
-                                        "aten::expand", NULL};
-    return kp_name_is_one_of(op, names);
-}
 
 /* Which op of the second step made the first double: the first step may still have another begin. */
 static const char *origin_text(const struct kp_costrules *x)

@@ -4,17 +4,18 @@
 
 #include "export/answers/advise/parts/costrules.h"
 
-void kp_rules_one_by_one(struct kp_costrules *rules);      /* onebyone.c */
-void kp_rules_one_hot(struct kp_costrules *rules);         /* onehotrule.c */
-void kp_rules_python_backward(struct kp_costrules *rules); /* backwardrule.c */
-void kp_rules_optimizer(struct kp_costrules *rules);       /* optimizerrule.c */
-void kp_rules_wasted(struct kp_costrules *rules);          /* wastedrules.c: also of a GPU */
-void kp_rules_compiling(struct kp_costrules *rules);       /* compilerule.c: before kp_rules_steps() */
-void kp_rules_copies(struct kp_costrules *rules);          /* copyrules.c */
-void kp_rules_launches(struct kp_costrules *rules);        /* launchrules.c */
-void kp_rules_kernels(struct kp_costrules *rules);         /* kernelrules.c */
-void kp_rules_attention(struct kp_costrules *rules);       /* attentionrules.c */
-void kp_rules_fusing(struct kp_costrules *rules);          /* fuserules.c */
-void kp_rules_bandwidth(struct kp_costrules *rules);       /* bandwidth.c */
-void kp_rules_anomaly(struct kp_costrules *rules);         /* anomalyrule.c */
-void kp_rules_float64(struct kp_costrules *rules);         /* float64rule.c */
+void kp_rules_one_by_one(struct kp_costrules *rules);       /* onebyone.c */
+void kp_rules_tensor_by_tensor(struct kp_costrules *rules); /* tensorloops.c: after one by one */
+void kp_rules_one_hot(struct kp_costrules *rules);          /* onehotrule.c */
+void kp_rules_python_backward(struct kp_costrules *rules);  /* backwardrule.c */
+void kp_rules_optimizer(struct kp_costrules *rules);        /* optimizerrule.c */
+void kp_rules_wasted(struct kp_costrules *rules);           /* wastedrules.c: also of a GPU */
+void kp_rules_compiling(struct kp_costrules *rules);        /* compilerule.c: before kp_rules_steps() */
+void kp_rules_copies(struct kp_costrules *rules);           /* copyrules.c */
+void kp_rules_launches(struct kp_costrules *rules);         /* launchrules.c */
+void kp_rules_kernels(struct kp_costrules *rules);          /* kernelrules.c */
+void kp_rules_attention(struct kp_costrules *rules);        /* attentionrules.c */
+void kp_rules_fusing(struct kp_costrules *rules);           /* fuserules.c */
+void kp_rules_bandwidth(struct kp_costrules *rules);        /* bandwidth.c */
+void kp_rules_anomaly(struct kp_costrules *rules);          /* anomalyrule.c */
+void kp_rules_float64(struct kp_costrules *rules);          /* float64rule.c */

@@ -109,7 +109,7 @@ static const char *version_text(const struct kp_costrules *x)
 void kp_rules_optimizer(struct kp_costrules *x)
 {
     struct updates s = {.x = x, .cost = kp_cost_open(x), .range = -1};
-    struct kp_cost_rule rule = {SHARE_LEAST, 0, "optimizer-unfused", "", ""};
+    struct kp_cost_rule rule = {SHARE_LEAST, 0, KP_FINDING_OPTIMIZER, "", ""};
     if (!x->out->has_gpu) updates_charge(&s);
     const char *const of = s.range < 0 ? "" : fusable_of(kp_costrules_name(x, s.range));
     if (strcmp(of, "SGD") == 0 || strcmp(of, "Adagrad") == 0) rule.bound = SHARE_LEAST_SGD;

@@ -113,6 +113,18 @@ static double rows_made(const struct kp_costrules *x, size_t node, double row)
     return 0;
 }
 
+/* What an optimizer does with all rows is most of what such a gradient costs: fused=True comes after that. */
+static void optimizer_tell(struct kp_costrules *x, const char *has)
+{
+    struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_OPTIMIZER);
+    if (f)
+        f->change =
+            kp_costrules_text(x,
+                              "%s, and the optimizer updates them all: torch.nn.Embedding(..., sparse=True) with "
+                              "torch.optim.SparseAdam, SGD or Adagrad updates those of the batch. Else: %s",
+                              has, f->change);
+}
+
 static void dense_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
@@ -127,9 +139,12 @@ static void dense_judge(struct kp_costrules *x)
         if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0])
             kp_cost_add(&cost, x, (int32_t)i, node->start_ns, node->end_ns, 1);
     }
-    if (bare_ns > 0 && bare_ns >= dense.bound * x->out->step_ns * (double)x->chosen->step_count)
+    const bool may_be = bare_ns > 0 && bare_ns >= dense.bound * x->out->step_ns * (double)x->chosen->step_count;
+    if (may_be) {
         kp_costrules_unjudged(x, "rows of an embedding's gradient (kprof run --record-shapes)");
-    kp_cost_tell(&cost, x, &dense);
+        optimizer_tell(x, "An embedding may have many more rows than a batch uses (kprof run --record-shapes tells)");
+    }
+    if (kp_cost_tell(&cost, x, &dense)) optimizer_tell(x, "An embedding has many more rows than a batch uses");
 }
 
 /* ---- a generation without its cache ---- */

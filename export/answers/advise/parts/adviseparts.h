@@ -13,6 +13,7 @@
 #define KP_FINDING_SHARED "shared-gpu"
 #define KP_FINDING_READS "reads-in-step"
 #define KP_FINDING_TEXTS "tensors-as-text"
+#define KP_FINDING_OPTIMIZER "optimizer-unfused"
 #define KP_FINDING_GC "python-gc"
 #define KP_FINDING_GROWS "memory-grows"
 #define KP_FINDING_RESIDENT "resident-grows"

@@ -443,6 +443,7 @@ void kp_rules_each_step(struct kp_costrules *x)
     kp_rules_optimizer(x);
     input_judge(x);
     kp_rules_one_by_one(x);
+    kp_rules_tensor_by_tensor(x);
     kp_rules_one_hot(x);
     kp_rules_python_backward(x);
 }

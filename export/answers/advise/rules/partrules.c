@@ -15,6 +15,8 @@
 #define NO_OP_NOTED 0.35    /* from here on it is a note: it differs from run to run, and no step is healthy */
 #define NO_OP_CRITICAL 0.50 /* small ops alone cost nearly as much as the bound */
 #define ONE_GAP_SHARE 0.15  /* of a step, in one place in which no op runs */
+#define LINE_SHARE 0.05     /* of a step, in long gaps before ops of one line */
+#define LONG_GAP_NS 200000  /* shorter ones are what calls of ops cost */
 #define ONE_GAP_NS 1e6      /* what is less is the price of an optimizer's, or of a loader's, own Python */
 #define ITSELF_SHARE 0.95   /* of a function with its callees; else both are told */
 #define SHARE_IDLE 0.15     /* of a step, before a GPU's idle time is a finding, by whatever cause */
@@ -95,6 +97,8 @@ static const char call_change[] = "Make that line cheaper, run it less often, or
 static const char own_change[] =
     "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: it runs "
     "hardly any operators. `kprof stacks` shows who calls it.";
+static const char lines_change[] = "The code between these lines is plain Python, such as a loop or a comprehension. "
+                                   "Move it out of the step or into a worker, or use torch operators.";
 static const char gap_change[] = "See what runs there: kprof run --with-stack 1 --schedule 10-12 -- ..., then kprof "
                                  "report --by line. Make it cheaper, move it out of the step, or do it less often.";
 
@@ -133,8 +137,7 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
     free(weights);
     if (call.ns > 0 && f->is_gap) {
         f->what = kp_costrules_text(x, "no operator runs, %.3g ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
-        f->change = "The code between these lines is plain Python, such as a loop or a comprehension. Move it out of "
-                    "the step or into a worker, or use torch operators.";
+        f->change = lines_change;
     } else if (call.ns > 0) {
         const bool has_callees = call.itself_ns < ITSELF_SHARE * call.ns;
         f->what = kp_costrules_text(
@@ -342,24 +345,24 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
  * Judges the place that has most of the time without an op, where all of that time is no finding: one loop of Python in
  * each step is to be found, many short gaps are the price of small ops. A few long ones are those of slow steps.
  */
-static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule)
+static bool one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule)
 {
     const struct kp_step_split *const splits = x->trained ? x->trained : x->splits;
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
-    if (!most || x->tree->trace->has_heap) return;
+    if (!most || x->tree->trace->has_heap) return false;
     const double judged_ns = cost_measure(&f, splits, x->out->steps, KP_SPLIT_IDLE, ONE_GAP_SHARE);
     f.of.is_trained = x->trained && x->evaluated.count;
     f.step_ns = (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
-    if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return;
-    if ((double)most->most_ns > 3 * f.step_ns || 2 * (double)most->most_ns < f.step_ns) return;
+    if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return false;
+    if ((double)most->most_ns > 3 * f.step_ns || 2 * (double)most->most_ns < f.step_ns) return false;
     f.steps = gap_steps(x, f.step_ns, most);
     if (2 * f.steps < (x->whole ? x->whole : x)->chosen->step_count)
-        return; /* a single one that is shorter than 3 means, of a few steps */
+        return false; /* a single one that is shorter than 3 means, of a few steps */
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);
     place_tell(&f, x->places, rule, x->tree);
-    if (is_of_reads(x, f.where)) return;
+    if (is_of_reads(x, f.where)) return false;
     gap_tell(x, &f);
     if (f.what == rule->what) f.change = gap_change;
     else if (f.change != own_change)
@@ -367,6 +370,116 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
                    "lines, `kprof stacks` their callers.";
     x->out->findings[x->out->count++] = f;
     x->out->no_op = NULL;
+    return true;
+}
+
+struct gap_place {
+    double ns;
+    uint32_t line;
+    size_t steps, last_step; /* last_step: + 1 */
+};
+struct line_gaps {
+    struct kp_costrules *x;
+    struct kp_keyindex keys; /* kp_costplace_key; rows: struct gap_place */
+    uint32_t line;           /* that is charged; 0: all are looked at */
+    double *of;              /* by step */
+    size_t count;
+    struct kp_costplaces places;
+};
+
+/* Another finding has told it, or it is before an op of torch's optimizer. */
+static bool is_told_gap(const struct kp_costrules *x, int32_t node, int64_t ns)
+{
+    const int64_t end = x->tree->nodes[node].start_ns;
+    return kp_node_is_in(x->tree, node, KP_NAME_OPTIMIZER) || 2 * kp_spans_between(&x->read_idle, end - ns, end) > ns ||
+           (kp_costrules_find(x, KP_FINDING_INPUT) && kp_rules_is_input(x, (size_t)node));
+}
+
+/* A wait for a core makes a gap anywhere. */
+static bool is_of_most_steps(const struct line_gaps *g, const struct gap_place *place)
+{
+    return 2 * place->steps >= g->x->chosen->step_count;
+}
+
+static void line_gap_take(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+{
+    struct line_gaps *const g = context;
+    const uint32_t line = ns < LONG_GAP_NS ? 0 : kp_costplace_line(g->x->tree, node);
+    if (!line || (g->line && line != g->line) || is_told_gap(g->x, node, ns)) return;
+    const struct gap_place empty = {.line = line};
+    struct gap_place *const place = kp_keyindex_row(&g->keys, kp_costplace_key(g->x->tree, node), &empty, sizeof empty);
+    if (!g->line) {
+        place->ns += (double)ns;
+        place->steps += place->last_step != step + 1;
+        place->last_step = step + 1;
+    } else if (is_of_most_steps(g, place)) {
+        g->of[step] += (double)ns;
+        g->count++;
+        kp_costplaces_add(&g->places, g->x->tree, node, before, ns);
+    }
+}
+
+static void line_gaps_walk(struct line_gaps *g)
+{
+    for (size_t i = 0; i < g->x->chosen->step_count; i++) kp_longsteps_walk(g->x, i, true, line_gap_take, g);
+}
+
+/* The line with most of the places that most steps have a gap at; its ns. */
+static double line_gaps_most(struct line_gaps *g)
+{
+    struct kp_keyindex lines = {0}; /* rows: ns */
+    const struct gap_place *const of = g->keys.rows;
+    double most = 0;
+    for (size_t i = 0; i < g->keys.count; i++) {
+        if (!is_of_most_steps(g, &of[i])) continue;
+        double *const ns = kp_keyindex_row(&lines, of[i].line, &(double){0}, sizeof *ns);
+        *ns += of[i].ns;
+        if (*ns > most) most = *ns, g->line = of[i].line;
+    }
+    kp_keyindex_fini(&lines);
+    return most;
+}
+
+/* Sets the ns of a step; returns how many steps have half of it or more. 0: too little. */
+static size_t line_gaps_find(struct line_gaps *g, double *ns)
+{
+    size_t count = 0;
+    line_gaps_walk(g);
+    *ns = line_gaps_most(g) / (double)g->x->chosen->step_count;
+    if (*ns < ONE_GAP_NS || *ns < LINE_SHARE * g->x->out->step_ns) return 0;
+    line_gaps_walk(g);
+    for (size_t i = 0; i < g->x->chosen->step_count; i++) count += 2 * g->of[i] >= *ns;
+    return count;
+}
+
+/*
+ * Several gaps of one line are told together: a mask that each layer makes is one gap, or two, of each layer. What less
+ * than half of the steps have is told with the slow ones.
+ */
+static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *rule)
+{
+    struct line_gaps g = {.x = x, .of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *g.of)};
+    struct kp_finding f = {.id = rule->id, .change = gap_change};
+    const bool may_wait = x->tree->trace->has_heap || x->out->mean_ns[KP_SPLIT_COMM] > 0; /* traced; for other ranks */
+    f.steps = may_wait ? 0 : line_gaps_find(&g, &f.step_ns);
+    f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
+    if (f.steps && 2 * f.steps >= x->chosen->step_count) {
+        f.is_critical = kp_advise_is_critical(&f, x->out->steps);
+        kp_costplaces_tell(&g.places, x->tree->trace, &f);
+        f.what = kp_costrules_text(x, "no operator runs in %.3g gaps per step before operators of one line",
+                                   (double)g.count / (double)x->chosen->step_count);
+        if (kp_costrules_has_calls(x)) f.change = lines_change;
+        (void)kp_costrules_tell(x, &f);
+        x->out->no_op = NULL;
+    }
+    kp_keyindex_fini(&g.keys);
+    kp_costplaces_fini(&g.places);
+    free(g.of);
+}
+
+static void gaps_judge(struct kp_costrules *x, const struct advice_rule *rule)
+{
+    if (!one_gap_judge(x, rule)) line_gaps_judge(x, rule);
 }
 
 /* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */
@@ -401,7 +514,7 @@ void kp_rules_parts(struct kp_costrules *x)
         if ((rules[i].measure == KP_SPLIT_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
         if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) {
             if (rules[i].measure == KP_SPLIT_IDLE && !x->out->has_gpu && rules[i].with == WITHOUT_GPU)
-                one_gap_judge(x, &rules[i]);
+                gaps_judge(x, &rules[i]);
             continue;
         }
         has_cause |= is_cause(&rules[i]);
