@@ -392,8 +392,8 @@ def gaps(count, dur):
     trace = Trace(step=50000, kprof=CALM, cost=count * dur)
     def make(base):
         for i in range(4):
-            trace.add("cpu_op", "aten::mm", 1, base + 12500 * i + (dur if i < count else 0), 11500 - (dur if i < count else 0), **{"Call stack": WELL})
-            trace.add("cpu_op", "aten::to", 1, base + 12500 * i + 11500 + dur * (i < count), 1000 - dur * (i < count), **{"Call stack": SICK})
+            trace.add("cpu_op", "aten::mm", 1, base + 12500 * i, 11500 - dur * (i < count), **{"Call stack": WELL})
+            trace.add("cpu_op", "aten::to", 1, base + 12500 * i + 11500, 1000, **{"Call stack": SICK})
     return trace.each(make)
 
 
@@ -604,7 +604,7 @@ TWINS = {
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
     "anomaly-mode": lambda: checks(False),
     "float64": lambda: doubles("float"),
-    "one-by-one": lambda: loops("aten::mul"),
+    "one-by-one": lambda: loops("aten::mm"),
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"], count=4, dur=24),
     "one-hot-product": lambda: one_hot("aten::add"),
     "cat-in-a-loop": lambda: joins(4),
