@@ -243,7 +243,10 @@ static bool is_same_line(const struct kp_costrules *x, size_t a, size_t b)
 /* Texts of tensors, which read their values, have a finding of their own. */
 static bool is_read(const struct kp_costrules *x, size_t node)
 {
-    return kp_valueread_is_own(x->tree, x->chosen, node) && !kp_rules_is_told_call(x, node);
+    const uint32_t stack = kp_tree_stack(x->tree, &x->tree->nodes[node]);
+    const bool is_text =
+        kp_costrules_find(x, KP_FINDING_TEXTS) && (kp_namefacts(x->tree->trace, stack) & KP_NAME_FORMATS);
+    return !is_text && kp_valueread_is_own(x->tree, x->chosen, node);
 }
 
 static size_t step_of(const struct kp_costrules *x, size_t node)

@@ -84,10 +84,3 @@ void kp_rules_pycalls(struct kp_costrules *x)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) calls_judge(x, &rules[i]);
 }
-
-bool kp_rules_is_told_call(const struct kp_costrules *x, size_t node)
-{
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (kp_costrules_find(x, rules[i].rule.id) && is_in_call(x, node, rules[i].fact)) return true;
-    return false;
-}

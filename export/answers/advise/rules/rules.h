@@ -14,15 +14,13 @@ void kp_rules_collecting_explicit(struct kp_finding *finding); /* the program it
 void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);
 void kp_rules_collecting(struct kp_costrules *rules); /* before kp_rules_steps(), which leaves them to it where told */
 void kp_rules_pycalls(struct kp_costrules *rules);    /* pycallrules.c: before kp_rules_steps(), for the same reason */
-/* Is it an op of such a call, and are those told? */
-bool kp_rules_is_told_call(const struct kp_costrules *rules, size_t node);
-void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
-void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
-void kp_rules_resident(struct kp_costrules *rules);             /* residentrule.c */
-void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
-void kp_rules_threads(struct kp_costrules *rules);              /* threadrules.c */
-void kp_rules_each_step(struct kp_costrules *rules);            /* hostrules.c: what the host does in every step */
-void kp_rules_parts(struct kp_costrules *rules);                /* partrules.c */
+void kp_rules_steps(struct kp_costrules *rules);      /* steprules.c */
+void kp_rules_memory(struct kp_costrules *rules);     /* memoryrules.c */
+void kp_rules_resident(struct kp_costrules *rules);   /* residentrule.c */
+void kp_rules_host(struct kp_costrules *rules);       /* hostrules.c */
+void kp_rules_threads(struct kp_costrules *rules);    /* threadrules.c */
+void kp_rules_each_step(struct kp_costrules *rules);  /* hostrules.c: what the host does in every step */
+void kp_rules_parts(struct kp_costrules *rules);      /* partrules.c */
 long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
 /* Is it an op that prepares input, or a function that does, outside of a DataLoader? */
 bool kp_rules_is_input(const struct kp_costrules *rules, size_t node); /* hostrules.c */
