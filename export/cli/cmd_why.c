@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_why.c - kprof why: of a job that ended, which rank went first and how, and which followed */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
 #include "export/answers/ranks/errorfile.h"
+#include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/why.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/answers/watch/watch.h"
@@ -108,14 +110,66 @@ static void trace_add(struct why_command *w, struct kp_advised *a, const struct 
     kp_why_add(&w->why, &a->tree, &a->chosen, &known);
 }
 
-static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+struct glance {
+    long rank, pid;
+    bool has_exited;
+    int stop;
+};
+
+/* Takes no event. The head is known once the first op comes. */
+static bool head_look(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *event)
+{
+    struct glance *const g = *(struct glance *const *)context;
+    if (g->stop || event->kind != KP_KINETO_OP) return false;
+    const bool is_open = kp_ended_went_on(trace) || kp_ended_is_kept(trace);
+    const bool has_cause = kp_ended_badly(trace) || kp_ended_by(trace) || kp_kineto_fact(trace, "kprof.exit_status") ||
+                           kp_kineto_fact(trace, "kprof.error_file");
+    g->stop = -ECANCELED;
+    g->rank = kp_rankwaits_rank(trace);
+    g->pid = (long)event->pid;
+    g->has_exited = kp_kineto_fact(trace, "kprof.complete") && !is_open && !has_cause;
+    return false;
+}
+
+/*
+ * Whether the head of a lone trace says that its program ended by itself. Nothing else is asked of the trace then, so
+ * its events are not read: a large one takes minutes.
+ */
+static bool exit_take(struct why_command *w, const struct kp_trace_source *source)
+{
+    struct glance glance = {.rank = -1}, *const g = &glance;
+    const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(source),
+                                        .label = source->path,
+                                        .keep = head_look,
+                                        .context = &g,
+                                        .stop = &glance.stop};
+    struct kp_kineto *trace;
+    char why[512];
+    if (source->is_spool || w->ends.count || w->watch.count) return false;
+    (void)kp_kineto_read(&trace, &wish, why, sizeof why);
+    kp_kineto_close(trace);
+    if (!glance.has_exited) return false;
+    kp_why_add_untraced(&w->why, &(struct kp_jobend){.rank = glance.rank, .pid = glance.pid, .step = -1});
+    return true;
+}
+
+/* As kp_advised_open, but nothing is advised. */
+static int trace_open(struct kp_advised *a, const struct kp_trace_source *source, char *why, size_t why_bytes)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    *a = (struct kp_advised){0};
+    const int rc = kp_advised_read_part(&a->trace, &a->tree, &texts, source->path, true, &a->is_part, why, why_bytes);
+    return rc ? rc : kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+}
+
+static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+{
     struct why_command *const w = context;
     struct kp_advised a;
     char why[512];
-    (void)several;
-    const int rc = kp_advised_open(&a, &texts, source->path, true, why, sizeof why);
+    if (!several && exit_take(w, source)) return KP_EXIT_DONE;
+    const int rc = trace_open(&a, source, why, sizeof why);
     if (rc == 0) trace_add(w, &a, source);
     kp_advised_close(&a);
     return rc ? kp_cli_fail("why", "%s", why) : KP_EXIT_DONE;

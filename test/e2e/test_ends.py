@@ -65,6 +65,13 @@ def test_the_sentence_is_right_where_nobody_watches(how, tmp_path, torch_double)
     assert why(tmp_path, torch_double, how) == ENDS[how][0]
 
 
+def test_a_killed_program_is_told_with_where_its_signal_is_known(tmp_path, torch_double):
+    folder = tmp_path / "k"
+    harness.cli("run", "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, "fault", "0"))
+    hint = "  only its parent knows the signal: kprof run notes it with --advise, with --json or on a terminal"
+    assert harness.cli("why", folder).stdout.splitlines()[1:] == [hint]
+
+
 @pytest.mark.parametrize("how", [how for how, (_, signal) in ENDS.items() if signal])
 def test_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
     said, signal = why(tmp_path, torch_double, how, "--json"), ENDS[how][1]
@@ -142,6 +149,17 @@ def test_a_program_that_became_another_one_keeps_its_own_end(after, told, tmp_pa
 def test_what_recorded_nothing_leaves_no_file(how, tmp_path, torch_double):
     harness.cli("run", "--schedule", "none", "-o", tmp_path / "k", "--", *harness.script_command("ends_alone.py", torch_double, how))
     assert not (tmp_path / "k").exists()
+
+
+@pytest.mark.parametrize("more, is_read", [("", False), (',"exception":"ValueError"', True), (',"went_on":true', True)])
+def test_the_events_of_a_program_that_ended_by_itself_are_not_read(more, is_read, tmp_path):
+    event = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":7,"ts":%d,"dur":1}'
+    head = '{"schemaVersion":1,"kprof":{"version":"0.1.0","complete":true' + more + '},"traceEvents":[\n'
+    trace = tmp_path / "a.pt.trace.json"
+    trace.write_text(head + ",\n".join(event % n for n in range(200_000)) + ",\n}{")  # so reading all of it fails
+    said = harness.cli("why", trace)
+    assert (said.returncode, said.stdout) == ((1, "") if is_read else (0, f"{GOOD}\n")), said.stderr
+    assert harness.cli("report", trace).returncode == 1
 
 
 # ---- a launcher ----

@@ -241,6 +241,14 @@ static void end_say(FILE *out, const struct kp_why_end *e)
     if (*e->recorded) fprintf(out, "; recorded is %s", e->recorded);
 }
 
+/* Only the parent is told a signal, and it was not recorded. */
+static void parent_say(FILE *out, const struct kp_why_end *first)
+{
+    if (strstr(first->how, KP_ENDED_WITHOUT_EXIT))
+        fputs("  only its parent knows the signal: kprof run notes it with --advise, with --json or on a terminal\n",
+              out);
+}
+
 void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *text)
 {
     enum { SOON_MS = 60000 }; /* a program that went on for longer did not end of it */
@@ -264,6 +272,7 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     }
     if (*why->stood) kp_plain_fmt(out, "it stood: %s\n", why->stood);
     if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
+    if (!*why->stood) parent_say(out, &why->of[0]);
     if (*why->oom && !why->of[0].has_oom) kp_plain_fmt(out, "  %s\n", why->oom);
     for (size_t i = *why->stood ? 0 : 1; i < why->count; i++) {
         const struct kp_why_end *const e = &why->of[i], *const first = &why->of[0];
