@@ -21,6 +21,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/recover/latest.h"
 #include "export/cli/report_torch.h"
+#include "export/read/folder/jobends.h"
 #include "export/read/folder/phasetraces.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/frames/modulename.h"
@@ -547,6 +548,7 @@ static int trace_read(struct report_command *r, const struct kp_trace_source *so
     *out = (struct report_reading){0};
     if (r->partial || !is_of_all(r, several) || !pieces_read(r, source, out, &rc, why, sizeof why))
         rc = source_read(r, source, &out->trace, NULL, why, sizeof why);
+    if (!rc) kp_jobends_settle(out->trace, source->path);
     if (!rc) return 0;
     const bool is_readable = out->trace && out->trace->seen;
     const bool takes_torn = !r->is_torch && !out->is_numbered && (r->partial || !r->json);

@@ -164,6 +164,19 @@ def test_the_events_of_a_program_that_ended_by_itself_are_not_read(more, is_read
 
 # ---- a launcher ----
 
+@pytest.mark.parametrize("status, told", [(9, "killed   by SIGKILL after "), (11, "ended    by SIGSEGV after "), (None, "ended    without an exit (killed")])
+def test_a_report_names_what_a_launcher_wrote(status, told, tmp_path):
+    step = '{"ph":"X","cat":"user_annotation","name":"ProfilerStep#%d","pid":7,"tid":7,"ts":%d,"dur":1000}'
+    op = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":7,"ts":%d,"dur":900}'
+    events = ",\n".join(text for n in range(4) for text in (step % (n, 1000 * n), op % (1000 * n)))
+    head = '{"schemaVersion":1,"host_name":"h","kprof":{"version":"0.1.0","complete":false},"traceEvents":[\n'
+    (tmp_path / "h_7.1.pt.trace.json").write_text(head + events + "]}")
+    if status:
+        (tmp_path / "h_6.ends").write_text(f"7 {status} {10**18}\n")
+    for command in ("report", "advise"):
+        assert told in harness.cli(command, tmp_path).stdout, command
+
+
 LAUNCHER = """
 import os, subprocess, sys
 child = subprocess.Popen(sys.argv[1:])

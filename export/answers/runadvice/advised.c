@@ -14,6 +14,7 @@
 #include "export/answers/advise/advice.h"
 #include "export/show/say.h"
 #include "export/read/folder/heapprofile.h"
+#include "export/read/folder/jobends.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/kineto/overlaps.h"
@@ -68,6 +69,7 @@ int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const ch
 {
     *a = (struct kp_advised){0};
     const int rc = kp_advised_read_part(&a->trace, &a->tree, texts, label, takes_part, &a->is_part, why, why_bytes);
+    if (rc == 0) kp_jobends_settle(a->trace, label);
     return rc ? rc : judge(a, why, why_bytes);
 }
 

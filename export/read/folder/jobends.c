@@ -14,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "collector/format/kp_ends.h"
 #include "export/read/folder/trace_source.h"
+#include "export/read/kineto/kineto_facts.h"
 
 enum { LINE_BYTES = 1024 };
 #define CLOCKS_APART_NS INT64_C(1000000000) /* the time of a trace and that of a line */
@@ -106,6 +108,20 @@ bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, 
         if (is_of(e, host, pid) && e->at_ns >= from_ns && e->at_ns <= until_ns) word_put(out, e);
     }
     return out->at_ns;
+}
+
+void kp_jobends_settle(struct kp_kineto *trace, const char *path)
+{
+    struct kp_jobends ends = {0};
+    struct kp_jobend end;
+    char folder[4400];
+    if (!kp_ended_early(trace) || kp_ended_by(trace)) return;
+    const char *const host = kp_kineto_fact(trace, "host_name");
+    kp_path_folder(folder, sizeof folder, path);
+    kp_jobends_read(&ends, folder);
+    if (kp_jobends_find(&ends, host, (long)kp_kineto_pid(trace), trace->start_ns, &end) && *end.by)
+        kp_fact_put(trace, "kprof.ended_by", end.by);
+    kp_jobends_fini(&ends);
 }
 
 void kp_jobends_add(const char *folder, long pid, int status, uint64_t at_ns)
