@@ -392,7 +392,7 @@ def test_steps_that_were_guessed_until_the_optimizers_first_are_told(tmp_path):
     ours = facts.load(guessed)["kprof"]
     assert (ours["step_source"], ours["steps_until"]) == ("module", "optimizer")
     assert "steps_until" not in facts.load(trained)["kprof"]
-    told = "\n         a step is a call of a model: they ran before the first step by optimizer\n"
+    told = "\n         a step is a call of a model and the time since the call before: they ran before the first step by optimizer\n"
     assert told in harness.cli("report", guessed).stdout and "a step is" not in harness.cli("report", trained).stdout
     both = harness.cli("advise", guessed, trained).stdout
     assert both.index(str(trained)) < both.index(str(guessed)) < both.index("guess    before the training (an evaluation or a warm-up) the steps are calls of a model: ")

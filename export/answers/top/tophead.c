@@ -214,7 +214,7 @@ static void guess_print(FILE *out, const struct kp_top_report *r)
 {
     const char *source = fact_of(r, "kprof.step_source"), *until = fact_of(r, "kprof.steps_until"), *each = NULL;
     if (!source || !r->summary->steps || r->choice->within || fact_of(r, "kprof.phase")) return;
-    if (strcmp(source, "module") == 0) each = "call of a model";
+    if (strcmp(source, "module") == 0) each = "call of a model and the time since the call before";
     if (strcmp(source, "dataloader") == 0) each = "batch of a DataLoader";
     if (strcmp(source, "time") == 0 && until) each = "second";
     if (!each) return;
