@@ -195,6 +195,15 @@ static void between_two_calls_a_server_sleeps_at_no_cost(void **state)
     assert_non_null(strstr(a.no_op, "before the first op of answer for 10.0 ms per step"));
 }
 
+static void steps_by_calls_of_a_model_may_wait_for_requests(void **state)
+{
+    const struct kp_advice a = gaps_advise(*state, "\"step_source\":\"module\"," SLEPT, 11000, 100);
+    const struct kp_finding *const f = found(&a, "waits-in-step");
+    assert_non_null(f);
+    assert_false(f->is_critical);
+    assert_non_null(strstr(f->change, "waits for requests is idle"));
+}
+
 static void the_step_in_which_the_program_starts_is_counted_and_not_looked_at(void **state)
 {
     struct little *const t = *state;
@@ -252,6 +261,7 @@ int main(void)
         LITTLE(a_call_that_computes_is_no_wait),
         LITTLE(a_call_without_a_name_in_which_the_thread_sleeps_is_a_wait),
         LITTLE(between_two_calls_a_server_sleeps_at_no_cost),
+        LITTLE(steps_by_calls_of_a_model_may_wait_for_requests),
         LITTLE(the_step_in_which_the_program_starts_is_counted_and_not_looked_at),
         LITTLE(a_wait_behind_a_call_of_a_step_is_its_own),
         LITTLE(only_a_wait_within_the_call_is_of_a_step),

@@ -14,6 +14,7 @@
 #include "export/answers/advise/rules/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"
+#include "export/read/kineto/kineto_facts.h"
 #include "export/show/units.h"
 
 #define WAIT_SHARE 0.10 /* of a step */
@@ -41,6 +42,16 @@ static bool is_much(const struct kp_costrules *x, double ns)
     return ns >= WAIT_NS && ns >= WAIT_SHARE * x->out->step_ns;
 }
 
+/* Steps that are calls of a model have the time between these, in which a server waits for a request. */
+static bool may_be_idle(const struct kp_costrules *x, const struct kp_finding *f)
+{
+    static const char *const ids[] = {"waits-in-step", "queue-wait", "network-wait"};
+    const char *const source = kp_kineto_fact(x->tree->trace, "kprof.step_source");
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) is_one |= strcmp(f->id, ids[i]) == 0;
+    return is_one && source && strcmp(source, "module") == 0;
+}
+
 /*
  * Adds a finding of what each step has of it, and explains the time without an op, and slow steps, by it. What few
  * steps have makes these slow: it is told with them.
@@ -51,7 +62,9 @@ static struct kp_finding *wait_tell(struct kp_costrules *x, struct kp_finding *f
     f->share = x->out->step_ns > 0 ? f->step_ns / x->out->step_ns : 0;
     for (size_t i = 0; i < steps; i++) f->steps += !of || of[i] >= WAIT_SHARE * (double)x->splits[i].step_ns;
     if (2 * f->steps < steps) return NULL;
-    f->is_critical = kp_advise_is_critical(f, steps);
+    const bool is_idle = may_be_idle(x, f);
+    f->is_critical = !is_idle && kp_advise_is_critical(f, steps);
+    if (is_idle) f->change = kp_costrules_text(x, "A server that waits for requests is idle then. Else: %s", f->change);
     if (2 * f->step_ns >= x->out->mean_ns[KP_SPLIT_IDLE]) x->explained |= 1u << KP_SPLIT_IDLE;
     if (of) kp_costrules_told(x, of);
     return kp_costrules_tell(x, f);
