@@ -195,7 +195,7 @@ static void tell(enum kp_hangwatch_finding finding, uint64_t for_ms)
     const bool is_busy = finding == KP_HANGWATCH_BUSY;
     struct kp_where_text text = {0};
     const uint64_t steps = kp_steps_seen(); /* they are numbered from 0 on */
-    char path[KP_WHERE_PATH], rank[24] = "", step[40] = "before its first step";
+    char path[KP_WHERE_PATH], rank[24] = "", step[64] = "no step counted yet (three times KPROF_HANG)";
     if (steps) kp_fmt(step, sizeof step, "after step %lu", (unsigned long)steps - 1);
     if (kp_run_rank().is_launched) kp_fmt(rank, sizeof rank, "rank %u: ", kp_run_rank().rank);
     kp_where_path(path, "hang");

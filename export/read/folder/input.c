@@ -293,8 +293,8 @@ static int folder_add(struct kp_input *input, const char *path)
     if (count > 0 && running) running_say(path, count > 1);
     if (count == 0)
         kp_cli_say(stderr,
-                   "kprof: %s: no traces in this folder; record one: kprof run -o %s -- python train.py. The last line "
-                   "of a run without a trace says why",
+                   "kprof: %s: no traces in this folder; record one: kprof run -o %s -- python train.py. A run that "
+                   "recorded nothing says why in its last line",
                    path, path);
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
