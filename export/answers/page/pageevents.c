@@ -9,11 +9,6 @@
 #include "export/read/facts/selftime.h"
 #include "export/read/facts/namefacts.h"
 
-struct columns {
-    uint32_t *name, *after_low, *after_high, *span_low, *span_high, *inner_low, *inner_high, *gpu, *order;
-    uint8_t *kind;
-};
-
 /* ---- lanes ---- */
 
 static struct kp_page_lane lane_of(const struct kp_tree *tree, const struct kp_node *node)
@@ -91,93 +86,100 @@ static uint64_t span_of(int64_t from_ns, int64_t to_ns)
     return to_ns > from_ns ? (uint64_t)to_ns - (uint64_t)from_ns : 0;
 }
 
-static void event_put(struct kp_page *page, const struct columns *c, size_t at, const int64_t *self, int64_t *last_ns)
+static void names_put(struct kp_page *page, const uint32_t *order, size_t count)
 {
-    const struct kp_tree *tree = page->tree;
-    const struct kp_node *node = &tree->nodes[c->order[at]];
-    const struct kp_kineto_event *e = &tree->trace->events[node->event];
-    const uint64_t span = span_of(node->start_ns, node->end_ns);
-    const uint64_t own = self[c->order[at]] > 0 ? (uint64_t)self[c->order[at]] : 0;
+    const struct kp_tree *const tree = page->tree;
+    uint32_t *const names = kp_kineto_room(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = kp_page_text(page, kp_modulename_frame_id(tree->trace, tree->nodes[order[i]].name));
+    kp_page_blob_put(&page->blob, "name", names, count);
+    free(names);
+}
+
+enum time { TIME_AFTER, TIME_SPAN, TIME_INNER };
+
+/* Each event: one of its times, in two halves. TIME_AFTER: since the event before it in its lane. */
+static void times_put(struct kp_page *page, const uint32_t *order, size_t count, enum time which, const int64_t *self)
+{
+    static const char *const names[][2] = {
+        {"afterLow", "afterHigh"}, {"spanLow", "spanHigh"}, {"innerLow", "innerHigh"}};
+    uint32_t *const low = kp_kineto_room(2 * (count + 1), sizeof *low), *const high = low + count + 1;
+    for (size_t lane = 0; lane < page->lane_count; lane++) {
+        const struct kp_page_lane *const l = &page->lanes[lane];
+        int64_t last_ns = page->base_ns;
+        for (size_t i = l->first; i < l->first + l->count; i++) {
+            const struct kp_node *const node = &page->tree->nodes[order[i]];
+            const uint64_t span = span_of(node->start_ns, node->end_ns);
+            const uint64_t own = self[order[i]] > 0 ? (uint64_t)self[order[i]] : 0;
+            const uint64_t times[] = {span_of(last_ns, node->start_ns), span, span > own ? span - own : 0};
+            kp_page_two_put(&low[i], &high[i], times[which]);
+            if (node->start_ns > last_ns) last_ns = node->start_ns;
+        }
+    }
+    kp_page_blob_put(&page->blob, names[which][0], low, count);
+    kp_page_blob_put(&page->blob, names[which][1], high, count);
+    free(low);
+}
+
+static uint32_t gpu_ns(const struct kp_tree *tree, uint32_t node)
+{
+    const struct kp_node *const n = &tree->nodes[node];
     struct kp_values values;
-    c->name[at] = kp_page_text(page, kp_modulename_frame_id(tree->trace, node->name));
-    c->kind[at] = (uint8_t)kind_of(tree->trace, e);
-    kp_page_two_put(&c->after_low[at], &c->after_high[at], span_of(*last_ns, node->start_ns));
-    kp_page_two_put(&c->span_low[at], &c->span_high[at], span);
-    kp_page_two_put(&c->inner_low[at], &c->inner_high[at], span > own ? span - own : 0);
-    if (node->start_ns > *last_ns) *last_ns = node->start_ns;
-    if (node->end_ns > page->last_ns) page->last_ns = node->end_ns;
-    if (!page->has_gpu) return;
-    kp_tree_values(tree, c->order[at], &values);
-    const bool is_lone = e->kind == KP_KINETO_GPU && node->launcher < 0; /* an annotation's kernels count */
-    const double ns = node->on_device ? (is_lone ? (double)span : 0) : values.self_device * 1e3;
-    c->gpu[at] = ns > 0 ? ns < (double)UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX : 0;
+    kp_tree_values(tree, node, &values);
+    const bool is_lone =
+        kp_tree_event(tree, node)->kind == KP_KINETO_GPU && n->launcher < 0; /* an annotation's kernels count */
+    const double ns = n->on_device ? (is_lone ? (double)span_of(n->start_ns, n->end_ns) : 0) : values.self_device * 1e3;
+    return ns > 0 ? ns < (double)UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX : 0;
 }
 
-static void columns_put(struct kp_page *page, const struct columns *c, size_t count)
+static void gpu_put(struct kp_page *page, const uint32_t *order, size_t count)
 {
-    const struct {
-        const char *name;
-        const uint32_t *items;
-    } rows[] = {{"name", c->name},           {"afterLow", c->after_low}, {"afterHigh", c->after_high},
-                {"spanLow", c->span_low},    {"spanHigh", c->span_high}, {"innerLow", c->inner_low},
-                {"innerHigh", c->inner_high}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        kp_page_blob_put(&page->blob, rows[i].name, rows[i].items, count);
-    if (page->has_gpu) kp_page_blob_put(&page->blob, "gpu", c->gpu, count);
-    kp_page_blob_put_bytes(&page->blob, "kind", c->kind, count);
+    uint32_t *const gpu = kp_kineto_room(count + 1, sizeof *gpu);
+    for (size_t i = 0; i < count; i++) gpu[i] = gpu_ns(page->tree, order[i]);
+    kp_page_blob_put(&page->blob, "gpu", gpu, count);
+    free(gpu);
 }
 
-/* Each event: the part of a step that it belongs to (enum kp_part). */
-static void parts_put(struct kp_page *page, const uint32_t *order, size_t count)
+/* Each event: its kind (enum kp_page_kind), and the part of a step that it belongs to (enum kp_part). */
+static void kinds_put(struct kp_page *page, const uint32_t *order, size_t count)
 {
-    uint8_t *of = kp_kineto_room(page->tree->count + 1, 1), *parts = kp_kineto_room(count + 1, 1);
-    kp_eventpart_find(page->tree, of);
-    for (size_t i = 0; i < count; i++) parts[i] = of[order[i]];
-    kp_page_blob_put_bytes(&page->blob, "part", parts, count);
-    free(parts);
+    const struct kp_tree *const tree = page->tree;
+    uint8_t *const of = kp_kineto_room(tree->count + 1, 1), *const bytes = kp_kineto_room(count + 1, 1);
+    for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)kind_of(tree->trace, kp_tree_event(tree, order[i]));
+    kp_page_blob_put_bytes(&page->blob, "kind", bytes, count);
+    kp_eventpart_find(tree, of);
+    for (size_t i = 0; i < count; i++) bytes[i] = of[order[i]];
+    kp_page_blob_put_bytes(&page->blob, "part", bytes, count);
+    free(bytes);
     free(of);
 }
 
-static void positions_put(struct kp_page *page, const struct columns *c, size_t count)
+static void positions_put(struct kp_page *page, const uint32_t *order, size_t count)
 {
     uint32_t *positions = kp_kineto_room(page->tree->count + 1, sizeof *positions);
     memset(positions, 0xff, page->tree->count * sizeof *positions);
-    for (uint32_t i = 0; i < count; i++) positions[c->order[i]] = i;
+    for (uint32_t i = 0; i < count; i++) positions[order[i]] = i;
     kp_page_links_put(page, positions);
-    kp_page_modules_put(page, c->order, count);
-    if (page->has_gpu) kp_page_works_put(page, positions, c->order, count);
+    kp_page_modules_put(page, order, count);
+    if (page->has_gpu) kp_page_works_put(page, positions, order, count);
     free(positions);
 }
 
+/* A column at a time: each is deflated before the next is made. */
 void kp_page_events_put(struct kp_page *page)
 {
-    enum { COLUMNS = 9 };
-    const size_t most = page->tree->count + 1;
-    size_t unused = 0;
-    uint32_t *words = kp_kineto_grow(NULL, &unused, COLUMNS * most, sizeof *words);
-    uint8_t *kinds = kp_kineto_grow(NULL, (unused = 0, &unused), most, 1);
-    int64_t *self = kp_kineto_grow(NULL, (unused = 0, &unused), most, sizeof *self);
-    const struct columns c = {words,
-                              words + most,
-                              words + 2 * most,
-                              words + 3 * most,
-                              words + 4 * most,
-                              words + 5 * most,
-                              words + 6 * most,
-                              words + 7 * most,
-                              words + 8 * most,
-                              kinds};
-    kp_selftime(page->tree, &page->chosen.spans, self);
-    const size_t count = lanes_fill(page, c.order);
-    for (size_t lane = 0; lane < page->lane_count; lane++) {
-        int64_t last_ns = page->base_ns;
-        const struct kp_page_lane *l = &page->lanes[lane];
-        for (size_t i = 0; i < l->count; i++) event_put(page, &c, l->first + i, self, &last_ns);
-    }
-    columns_put(page, &c, count);
-    parts_put(page, c.order, count);
-    positions_put(page, &c, count);
-    free(words);
-    free(kinds);
+    const struct kp_tree *const tree = page->tree;
+    uint32_t *const order = kp_kineto_room(tree->count + 1, sizeof *order);
+    int64_t *const self = kp_kineto_room(tree->count + 1, sizeof *self);
+    const size_t count = lanes_fill(page, order);
+    for (size_t i = 0; i < count; i++)
+        if (tree->nodes[order[i]].end_ns > page->last_ns) page->last_ns = tree->nodes[order[i]].end_ns;
+    kp_selftime(tree, &page->chosen.spans, self);
+    names_put(page, order, count);
+    for (enum time which = TIME_AFTER; which <= TIME_INNER; which++) times_put(page, order, count, which, self);
     free(self);
+    if (page->has_gpu) gpu_put(page, order, count);
+    kinds_put(page, order, count);
+    positions_put(page, order, count);
+    free(order);
 }

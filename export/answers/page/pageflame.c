@@ -44,27 +44,34 @@ static size_t moments_join(struct flame_moments *m)
     return kept;
 }
 
+/* Each moment: time since the one before, or (at `is_value`) its value; in two halves. */
+static void halves_put(struct kp_page *page, const struct flame_moments *m, bool is_value, const char *const names[2])
+{
+    uint32_t *const low = kp_kineto_room(2 * (m->count + 1), sizeof *low), *const high = low + m->count + 1;
+    int64_t last_ns = page->base_ns;
+    for (size_t i = 0; i < m->count; i++) {
+        const struct flame_moment *const at = &m->of[i];
+        const uint64_t after = at->from_ns > last_ns ? (uint64_t)at->from_ns - (uint64_t)last_ns : 0;
+        if (at->from_ns > last_ns) last_ns = at->from_ns;
+        kp_page_two_put(&low[i], &high[i], is_value ? (uint64_t)at->value : after);
+    }
+    kp_page_blob_put(&page->blob, names[0], low, m->count);
+    kp_page_blob_put(&page->blob, names[1], high, m->count);
+    free(low);
+}
+
 /* Each moment: its place, time since the one before, value, part. */
 static void columns_put(struct kp_page *page, const struct flame_moments *m, const char *const names[6])
 {
-    enum { COLUMNS = 5 };
-    size_t unused = 0;
-    uint32_t *words = kp_kineto_grow(NULL, &unused, COLUMNS * (m->count + 1), sizeof *words), *of[COLUMNS];
-    uint8_t *parts = kp_kineto_grow(NULL, (unused = 0, &unused), m->count + 1, 1);
-    int64_t last_ns = page->base_ns;
-    for (int i = 0; i < COLUMNS; i++) of[i] = words + (size_t)i * (m->count + 1);
-    for (size_t i = 0; i < m->count; i++) {
-        const struct flame_moment *at = &m->of[i];
-        const uint64_t after = at->from_ns > last_ns ? (uint64_t)at->from_ns - (uint64_t)last_ns : 0;
-        if (at->from_ns > last_ns) last_ns = at->from_ns;
-        of[0][i] = at->place;
-        kp_page_two_put(&of[1][i], &of[2][i], after);
-        kp_page_two_put(&of[3][i], &of[4][i], (uint64_t)at->value);
-        parts[i] = at->part;
-    }
-    for (int i = 0; i < COLUMNS; i++) kp_page_blob_put(&page->blob, names[i], of[i], m->count);
-    kp_page_blob_put_bytes(&page->blob, names[COLUMNS], parts, m->count);
-    free(words);
+    uint32_t *const places = kp_kineto_room(m->count + 1, sizeof *places);
+    for (size_t i = 0; i < m->count; i++) places[i] = m->of[i].place;
+    kp_page_blob_put(&page->blob, names[0], places, m->count);
+    free(places);
+    halves_put(page, m, false, names + 1);
+    halves_put(page, m, true, names + 3);
+    uint8_t *const parts = kp_kineto_room(m->count + 1, 1);
+    for (size_t i = 0; i < m->count; i++) parts[i] = m->of[i].part;
+    kp_page_blob_put_bytes(&page->blob, names[5], parts, m->count);
     free(parts);
 }
 

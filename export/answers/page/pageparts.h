@@ -21,15 +21,20 @@ struct kp_page_column {
     size_t at, count; /* at: bytes after the directory */
 };
 struct kp_page_blob {
-    unsigned char *bytes;
-    size_t count, capacity;
+    struct z_stream_s *packer; /* NULL: no column has come yet */
+    unsigned char *bytes;      /* of the columns, deflated */
+    size_t packed, capacity;
+    size_t count;        /* bytes of the columns as they were put */
+    unsigned long check; /* adler32 of these */
+    bool is_lost;        /* a column was not taken */
     struct kp_page_column columns[KP_PAGE_COLUMNS_MAX];
     size_t column_count;
 };
-/* Adds a column, which it copies, in as few bits as the items need. Columns begin at a multiple of 8. */
+/* Adds a column, which it deflates, in as few bits as the items need. Columns begin at a multiple of 8. */
 void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const uint32_t *items, size_t count);
 void kp_page_blob_put_bytes(struct kp_page_blob *blob, const char *name, const void *items, size_t count);
-/* Writes the directory's length, the directory (`head`: JSON) and the columns, deflated, in base64. 0 or -errno. */
+/* Writes the directory's length, the directory (`head`: JSON) and the columns, deflated, in base64. 0 or -errno, also
+ * where a column found no memory. */
 int kp_page_blob_write(const struct kp_page_blob *blob, const char *head, size_t head_bytes, FILE *out);
 /* The same as an element of the page of this class. */
 int kp_page_block_put(const char *name, const struct kp_page_blob *blob, const char *head, size_t bytes, FILE *out);

@@ -34,6 +34,20 @@ __attribute__((unused)) static size_t column_count(const struct kp_page *page, c
     return c->count;
 }
 
+/* The bytes of all columns, as they were put. The caller frees them. */
+__attribute__((unused)) static unsigned char *columns_of(const struct kp_page_blob *blob)
+{
+    unsigned char *plain = malloc(blob->count + 1);
+    z_stream z = {.next_in = blob->bytes, .avail_in = (uInt)blob->packed};
+    z.next_out = plain;
+    z.avail_out = (uInt)blob->count + 1;
+    assert_int_equal(inflateInit2(&z, -MAX_WBITS), Z_OK);
+    assert_true(inflate(&z, Z_SYNC_FLUSH) != Z_DATA_ERROR);
+    assert_int_equal(z.total_out, blob->count);
+    inflateEnd(&z);
+    return plain;
+}
+
 /* Number `i` of a column. */
 __attribute__((unused)) static uint32_t column_at(const struct kp_page *page, const char *name, size_t i)
 {
@@ -41,7 +55,9 @@ __attribute__((unused)) static uint32_t column_at(const struct kp_page *page, co
     uint32_t word = 0;
     assert_non_null(c);
     assert_true(i < c->count);
-    if (c->bits) memcpy(&word, page->blob.bytes + c->at + c->bits / 8 * i, c->bits / 8);
+    unsigned char *const plain = columns_of(&page->blob);
+    if (c->bits) memcpy(&word, plain + c->at + c->bits / 8 * i, c->bits / 8);
+    free(plain);
     return word;
 }
 

@@ -50,9 +50,25 @@ static void a_column_has_the_bits_that_its_numbers_need(void **state)
         assert_int_equal(blob.columns[i].at, at[i]);
         assert_int_equal(blob.columns[i].count, count[i]);
     }
-    assert_memory_equal(blob.bytes, ((uint8_t[]){0, 255, 1}), 3);
-    assert_memory_equal(blob.bytes + 8, ((uint16_t[]){256, 65535}), 4);
+    unsigned char *const plain = columns_of(&blob);
+    assert_memory_equal(plain, ((uint8_t[]){0, 255, 1}), 3);
+    assert_memory_equal(plain + 8, ((uint16_t[]){256, 65535}), 4);
+    free(plain);
     kp_page_blob_fini(&blob);
+}
+
+static void a_column_is_deflated_as_it_is_put(void **state)
+{
+    enum { COUNT = 300001 };
+    uint32_t *words = malloc(COUNT * sizeof *words);
+    struct kp_page_blob blob = {0};
+    (void)state;
+    for (uint32_t i = 0; i < COUNT; i++) words[i] = 1u << 31 | i % 8;
+    kp_page_blob_put(&blob, "name", words, COUNT);
+    assert_int_equal(blob.count, COUNT * 4);
+    assert_true(blob.capacity < COUNT);
+    kp_page_blob_fini(&blob);
+    free(words);
 }
 
 static void more_than_a_piece_comes_back(void **state)
@@ -90,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_come_back_where_the_directory_says),
         cmocka_unit_test(a_column_has_the_bits_that_its_numbers_need),
+        cmocka_unit_test(a_column_is_deflated_as_it_is_put),
         cmocka_unit_test(more_than_a_piece_comes_back),
         cmocka_unit_test(an_empty_trace_is_a_directory_alone),
     };
