@@ -7,6 +7,7 @@ SRC_stacks := \
     export/answers/stacks/flame.c \
     export/answers/stacks/flameassets.S \
     export/answers/stacks/flamepage.c \
+    export/answers/stacks/stackpath.c \
     export/answers/stacks/stepparts.c \
     export/answers/stacks/walltime.c
 UNIT_stacks := \

@@ -17,6 +17,7 @@
 #include "collector/base/kp_order.h"
 #include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/eventpart.h"
+#include "export/answers/stacks/stackpath.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/workerframe.h"
 #include "export/read/kineto/kineto.h"
@@ -24,71 +25,6 @@
 #include "export/read/kineto/stepends.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/store/qsort.h"
-
-/* ---- turns texts of call stacks, "inner;outer;", into paths of a call tree ---- */
-
-/* The stack without its last ';', and of a forked worker without the frames around the fork. */
-static size_t stackpath_bytes(const char *stack)
-{
-    const size_t bytes = strlen(stack);
-    return kp_workerframe_since_fork(stack, bytes && stack[bytes - 1] == ';' ? bytes - 1 : bytes);
-}
-
-/* Does a frame begin where the last `tail` bytes do? */
-static bool is_edge(const char *stack, size_t bytes, size_t tail)
-{
-    return tail == bytes || stack[bytes - tail - 1] == ';';
-}
-
-/* How many bytes at the end of both are the same outer frames. */
-static size_t stackpath_common(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
-{
-    size_t same = 0;
-    while (same < a_bytes && same < b_bytes && a[a_bytes - 1 - same] == b[b_bytes - 1 - same]) same++;
-    while (same && !(is_edge(a, a_bytes, same) && is_edge(b, b_bytes, same))) same--;
-    return same;
-}
-
-/* Copies the frame that ends at `end` into `out`. Returns where it begins. */
-static size_t frame_before(struct kp_frametext *out, const char *stack, size_t end)
-{
-    size_t from = end;
-    while (from > 0 && stack[from - 1] != ';') from--;
-    out->data = kp_kineto_grow(out->data, &out->capacity, end - from + 1, 1);
-    memcpy(out->data, stack + from, end - from);
-    out->data[end - from] = 0;
-    return from;
-}
-
-/* Adds the frames of the first `bytes` bytes, outermost first, but none of the interpreter's machine code. */
-static uint32_t stackpath_add(struct kp_calltree *tree, uint32_t base, const char *stack, size_t bytes)
-{
-    struct kp_frametext frame = {0};
-    for (size_t end = bytes, from; end > 0; end = from ? from - 1 : 0) {
-        from = frame_before(&frame, stack, end);
-        if (from < end && !kp_framename_is_interpreter(frame.data)) base = kp_calltree_child(tree, base, frame.data);
-    }
-    kp_frametext_fini(&frame);
-    return base;
-}
-
-/* The frames that two stacks share, and the function of both whose line went on from one to the other. */
-static uint32_t stackpath_between(struct kp_calltree *tree, uint32_t base, const char *a, const char *b)
-{
-    const size_t a_bytes = stackpath_bytes(a), b_bytes = stackpath_bytes(b);
-    const size_t common = stackpath_common(a, a_bytes, b, b_bytes);
-    base = stackpath_add(tree, base, a + a_bytes - common, common);
-    if (common + 1 >= a_bytes || common + 1 >= b_bytes) return base;
-    struct kp_frametext of_a = {0}, of_b = {0}, text = {0};
-    frame_before(&of_a, a, common ? a_bytes - common - 1 : a_bytes);
-    frame_before(&of_b, b, common ? b_bytes - common - 1 : b_bytes);
-    const char *both = kp_framename_between(&text, of_a.data, of_b.data);
-    if (both) base = kp_calltree_child(tree, base, both);
-    kp_frametext_fini(&of_a);
-    kp_frametext_fini(&of_b);
-    kp_frametext_fini(&text);
-    return base;
-}
 
 enum frames { FRAMES_NONE, FRAMES_STACKS, FRAMES_CALLS };
 enum use { USE_TIME, USE_BUSY, USE_MEMORY, USE_PATHS }; /* of the moments of a sweep */
@@ -178,14 +114,14 @@ static uint32_t stack_place(struct wall *w, uint32_t stack)
 {
     const char *text = text_of(w, stack);
     uint32_t *place = path_slot(&w->stacks, w->root, stack);
-    if (*place == UNKNOWN) *place = stackpath_add(w->paths, w->root, text, stackpath_bytes(text));
+    if (*place == UNKNOWN) *place = kp_stackpath_add(w->paths, w->root, text, kp_stackpath_bytes(text));
     return *place;
 }
 
 static uint32_t between_place(struct wall *w, uint32_t a, uint32_t b)
 {
     uint32_t *place = path_slot(&w->between, a, b);
-    if (*place == UNKNOWN) *place = stackpath_between(w->paths, w->root, text_of(w, a), text_of(w, b));
+    if (*place == UNKNOWN) *place = kp_stackpath_between(w->paths, w->root, text_of(w, a), text_of(w, b));
     return *place;
 }
 
@@ -204,10 +140,10 @@ static uint32_t frames_more(const struct wall *w, uint32_t node, uint32_t around
     if (kp_tree_event(w->tree, node)->stack == kp_tree_event(w->tree, around)->stack) return w->places[around];
     const char *inner = text_of(w, kp_tree_event(w->tree, node)->stack),
                *outer = text_of(w, kp_tree_event(w->tree, around)->stack);
-    const size_t inner_bytes = stackpath_bytes(inner), outer_bytes = stackpath_bytes(outer);
+    const size_t inner_bytes = kp_stackpath_bytes(inner), outer_bytes = kp_stackpath_bytes(outer);
     if (w->frames != FRAMES_STACKS || !outer_bytes || inner_bytes <= outer_bytes) return w->places[around];
-    if (stackpath_common(inner, inner_bytes, outer, outer_bytes) != outer_bytes) return w->places[around];
-    return stackpath_add(w->paths, w->places[around], inner, inner_bytes - outer_bytes - 1);
+    if (kp_stackpath_common(inner, inner_bytes, outer, outer_bytes) != outer_bytes) return w->places[around];
+    return kp_stackpath_add(w->paths, w->places[around], inner, inner_bytes - outer_bytes - 1);
 }
 
 /* The path of a Python call while it runs itself, or calls `callee` (UNKNOWN: itself). */
