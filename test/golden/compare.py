@@ -5,6 +5,7 @@ usage: compare.py BEFORE AFTER [--only WORD] [--lines N]     exit 1 where any co
 BEFORE, AFTER: the `kprof` of each build. It shows a change that was to change nothing (make golden BEFORE=path).
 """
 import argparse
+import base64
 import concurrent.futures
 import difflib
 import gzip
@@ -13,10 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "e2e"))
 import advicetraces  # noqa: E402
+import pagedata  # noqa: E402
 
 DATA = HERE.parent / "data"
 BY = ("line", "module", "class", "shape", "kernel", "step", "phase", "library")
@@ -47,9 +50,15 @@ def inputs(folder):
     return found
 
 
+def unpacked(out):
+    """A page with the data of its blocks as they were before deflate, which may pack them in several ways."""
+    return pagedata.BLOCK.sub(lambda block: f"{block[1]}: {zlib.decompress(base64.b64decode(block[2]))!r}", out.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+
+
 def said(kprof, command, paths):
     done = subprocess.run([kprof, *command, *map(str, paths)], capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
-    return f"status {done.returncode}\n".encode() + done.stdout + b"\n--- stderr\n" + done.stderr
+    out = unpacked(done.stdout) if command == ("html",) else done.stdout
+    return f"status {done.returncode}\n".encode() + out + b"\n--- stderr\n" + done.stderr
 
 
 def differs(before, after, lines):
