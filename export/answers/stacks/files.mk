@@ -9,6 +9,7 @@ SRC_stacks := \
     export/answers/stacks/flamepage.c \
     export/answers/stacks/stackpath.c \
     export/answers/stacks/stepparts.c \
+    export/answers/stacks/walllanes.c \
     export/answers/stacks/walltime.c
 UNIT_stacks := \
     test/unit/stacks/test_stepparts.c \

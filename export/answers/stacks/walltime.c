@@ -18,6 +18,7 @@
 #include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/eventpart.h"
 #include "export/answers/stacks/stackpath.h"
+#include "export/answers/stacks/walllanes.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/workerframe.h"
 #include "export/read/kineto/kineto.h"
@@ -83,12 +84,6 @@ static uint32_t child_of(const struct wall *w, uint32_t parent, const char *name
 }
 
 static uint32_t place_of(const struct wall *w, uint32_t node) { return w->paths ? w->places[node] : 0; }
-
-static bool is_host(const struct wall *w, uint32_t node)
-{
-    const struct kp_node *n = &w->tree->nodes[node];
-    return !n->on_device && !n->is_async && kp_tree_event(w->tree, node)->kind != KP_KINETO_MEMORY;
-}
 
 static bool is_step(const struct wall *w, uint32_t node)
 {
@@ -356,68 +351,7 @@ static void node_begin(struct wall *w, uint32_t node)
     open_add(shown ? &w->shown : &w->ranges, node);
 }
 
-/* ---- threads ---- */
-
-struct wall_lane {
-    uint64_t thread;
-    int64_t tid, from, to;
-    uint32_t *nodes; /* by time */
-    size_t count, capacity, steps;
-    bool is_engine, is_process;
-};
-struct wall_lanes {
-    struct kp_stepends ends;
-    struct kp_keyindex threads;
-    struct wall_lane *of;
-    size_t count, capacity, main;
-};
-
-/* Is it a step, or the end of one? The step that the start-up is in may have begun on another thread. */
-static bool is_of_steps(const struct wall *w, struct kp_stepends *ends, uint32_t node)
-{
-    const struct kp_kineto_event *e = kp_tree_event(w->tree, node);
-    if (e->kind != KP_KINETO_ANNOTATION) return false;
-    if (is_step(w, node)) return strcmp(text_of(w, e->concrete), KP_STEPENDS_STARTUP) != 0;
-    return kp_stepends_may(w->tree->trace, e) && kp_stepends_counts(ends, w->tree->trace, e);
-}
-
-static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t node)
-{
-    const struct kp_kineto_event *e = kp_tree_event(w->tree, node);
-    const struct kp_node *n = &w->tree->nodes[node];
-    if (!lane->count || n->start_ns < lane->from) lane->from = n->start_ns;
-    if (!lane->count || n->end_ns > lane->to) lane->to = n->end_ns;
-    *KP_KINETO_NEXT(lane->nodes, lane->count, lane->capacity) = node;
-    lane->tid = e->tid;
-    lane->is_process = e->tid == e->pid;
-    lane->is_engine |= e->kind == KP_KINETO_OP && w->parts[node] == KP_PART_BACKWARD;
-}
-
-/* The main thread has most of the steps, or else the process's own id, or else comes first. */
-static bool is_rather_main(const struct wall_lane *lane, const struct wall_lane *than)
-{
-    if (lane->steps != than->steps) return lane->steps > than->steps;
-    return lane->is_process && !than->is_process;
-}
-
-static void lanes_find(struct wall_lanes *l, const struct wall *w)
-{
-    size_t at = 0; /* many events in a row are of one thread */
-    for (uint32_t i = 0; i < w->tree->count; i++) {
-        if (!is_host(w, i)) continue;
-        const uint64_t thread = kp_tree_thread(kp_tree_event(w->tree, i));
-        const size_t had = l->threads.count;
-        if (at == l->count || l->of[at].thread != thread) at = kp_keyindex_get(&l->threads, thread);
-        l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
-        if (at == had) l->of[l->count++] = (struct wall_lane){.thread = thread};
-        lane_note(w, &l->of[at], i);
-        l->of[at].steps += is_of_steps(w, &l->ends, i);
-    }
-    for (size_t i = 1; i < l->count; i++)
-        if (is_rather_main(&l->of[i], &l->of[l->main])) l->main = i;
-}
-
-static void sweep(struct wall *w, const struct wall_lane *lane, enum use use)
+static void sweep(struct wall *w, const struct kp_walllane *lane, enum use use)
 {
     w->use = use;
     w->now = lane->from;
@@ -449,7 +383,7 @@ static void busy_settle(struct moments *busy)
 }
 
 /* In a window of a phase the main thread lives from the phase's begin to its end, with events or without. */
-static void main_widen(const struct kp_kineto_windows *windows, struct wall_lane *main)
+static void main_widen(const struct kp_kineto_windows *windows, struct kp_walllane *main)
 {
     for (size_t i = 0; windows && i < windows->count; i++) {
         if (windows->of[i].start_ns < main->from) main->from = windows->of[i].start_ns;
@@ -457,7 +391,7 @@ static void main_widen(const struct kp_kineto_windows *windows, struct wall_lane
     }
 }
 
-static void main_sweep(struct wall *w, const struct wall_lanes *l, enum use use)
+static void main_sweep(struct wall *w, const struct kp_walllanes *l, enum use use)
 {
     for (size_t i = 0; i < l->count; i++)
         if (i != l->main && l->of[i].is_engine) sweep(w, &l->of[i], USE_BUSY);
@@ -468,7 +402,7 @@ static void main_sweep(struct wall *w, const struct wall_lanes *l, enum use use)
     w->is_main = false;
 }
 
-static void others_sweep(struct wall *w, const struct wall_lanes *l, enum use use, struct kp_wall_told *told)
+static void others_sweep(struct wall *w, const struct kp_walllanes *l, enum use use, struct kp_wall_told *told)
 {
     for (size_t i = 0; i < l->count; i++) {
         char name[40];
@@ -521,7 +455,7 @@ static int memory_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void memory_add(struct wall *w, struct wall_lanes *l)
+static void memory_add(struct wall *w, struct kp_walllanes *l)
 {
     const struct kp_kineto *trace = w->tree->trace;
     const struct kp_kineto_event **all = NULL;
@@ -561,7 +495,7 @@ static uint32_t *unknowns(size_t count)
     return of;
 }
 
-static void wall_close(struct wall *w, struct wall_lanes *lanes)
+static void wall_close(struct wall *w, struct kp_walllanes *lanes)
 {
     free(w->parts);
     free(w->above);
@@ -573,24 +507,22 @@ static void wall_close(struct wall *w, struct wall_lanes *lanes)
     free(w->gap.of);
     free(w->busy.of);
     kp_frametext_fini(&w->text);
-    for (size_t i = 0; i < lanes->count; i++) free(lanes->of[i].nodes);
-    kp_keyindex_fini(&lanes->threads);
-    free(lanes->of);
+    kp_walllanes_fini(lanes);
 }
 
 /* Finds the parts of all nodes, and the threads. */
-static void wall_begin(struct wall *w, struct wall_lanes *lanes)
+static void wall_begin(struct wall *w, struct kp_walllanes *lanes)
 {
     w->parts = kp_kineto_room(w->tree->count + 1, 1);
     kp_eventpart_find(w->tree, w->parts);
-    lanes_find(lanes, w);
+    kp_walllanes_find(lanes, w->tree, w->parts);
     if (lanes->count) main_widen(w->tree->trace->windows, &lanes->of[lanes->main]);
 }
 
 void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
                  struct kp_wall_told *told)
 {
-    struct wall_lanes lanes = {0};
+    struct kp_walllanes lanes = {0};
     struct wall w = {.paths = paths, .tree = tree, .options = options, .frames = frames_in(tree)};
     w.above = unknowns(tree->count);
     w.places = unknowns(tree->count);
@@ -613,7 +545,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
 static void parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_wall_options *options,
                       bool has_device)
 {
-    struct wall_lanes lanes = {0};
+    struct kp_walllanes lanes = {0};
     struct wall w = {.tree = tree, .options = options, .frames = frames_in(tree), .sums = into->host_ns};
     w.idle_sum = &into->between_ns;
     wall_begin(&w, &lanes);
