@@ -20,7 +20,7 @@
 #include "export/answers/stacks/flame.h"
 #include "export/answers/torchtable/folded.h"
 #include "export/show/units.h"
-#include "export/answers/stacks/walltime.h"
+#include "export/answers/stacks/wallpieces.h"
 #include "export/read/kineto/overlaps.h"
 
 enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */
@@ -147,6 +147,18 @@ static void steps_show(struct stacks_command *s, const struct kp_chosen *chosen)
                s->label, s->steps, (double)before_ns / 1e6, (double)after_ns / 1e6);
 }
 
+static void told_say(struct stacks_command *s, const struct kp_wall_told *told)
+{
+    s->wall_ns += told->wall_ns;
+    if (!told->has_frames)
+        kp_cli_say(stderr, "kprof stacks: %s: no Python frames; record with --with-stack (KPROF_WITH_STACK=ops)",
+                   s->label);
+    if (told->threads && s->wall.metric == KP_WALL_CPU && !s->wall.threads)
+        kp_cli_say(stderr, "kprof stacks: %s: %zu other thread%s, busy %.1f ms, left out; --threads shows %s", s->label,
+                   told->threads, kp_units_s(told->threads), (double)told->threads_ns / 1e6,
+                   told->threads == 1 ? "it" : "them");
+}
+
 static int wall_add(struct stacks_command *s, struct kp_tree *tree)
 {
     struct kp_wall_told told;
@@ -160,28 +172,60 @@ static int wall_add(struct stacks_command *s, struct kp_tree *tree)
     kp_tree_set_forward_stacks(tree);
     kp_wall_add(s->paths, tree, &s->wall, &told);
     kp_chosen_fini(&chosen);
-    s->wall_ns += told.wall_ns;
-    if (!told.has_frames)
-        kp_cli_say(stderr, "kprof stacks: %s: no Python frames; record with --with-stack (KPROF_WITH_STACK=ops)",
-                   s->label);
-    if (told.threads && s->wall.metric == KP_WALL_CPU && !s->wall.threads)
-        kp_cli_say(stderr, "kprof stacks: %s: %zu other thread%s, busy %.1f ms, left out; --threads shows %s", s->label,
-                   told.threads, kp_units_s(told.threads), (double)told.threads_ns / 1e6,
-                   told.threads == 1 ? "it" : "them");
+    told_say(s, &told);
     return KP_EXIT_DONE;
+}
+
+static void names_note(struct stacks_command *s, const struct kp_kineto *trace, const struct kp_trace_source *source)
+{
+    const char *const script = kp_kineto_fact(trace, "kprof.script");
+    snprintf(s->label, sizeof s->label, "%s", source->label);
+    snprintf(s->name, sizeof s->name, "%s", script ? script : kp_path_base(source->label));
+}
+
+static void pieces_end(struct stacks_command *s, struct kp_wallpieces *pieces, struct kp_kineto *rest)
+{
+    struct kp_wall_told told;
+    struct kp_chosen chosen;
+    struct kp_calltree *const paths = kp_wallpieces_end(pieces, rest, &told, &chosen);
+    if (!paths) return;
+    kp_calltree_close(s->paths);
+    s->paths = paths;
+    steps_show(s, &chosen);
+    told_say(s, &told);
+    s->traces++;
+    kp_chosen_fini(&chosen);
+}
+
+/* Adds a single trace in pieces, where that can be. Else *whole is the trace, or NULL: it is not read. */
+static void pieces_take(struct stacks_command *s, const struct kp_trace_source *source, struct kp_kineto **whole)
+{
+    const bool is_time = !s->is_torch && s->wall.metric != KP_WALL_MEMORY;
+    struct kp_wallpieces *pieces = NULL;
+    struct kp_kineto *trace = NULL;
+    char why[512];
+    if (is_time && !s->partial && s->choice.first_step < 0) pieces = kp_wallpieces_open(&s->wall, s->all_steps);
+    if (!pieces) return;
+    const int rc = kp_trace_source_read(source, &trace, kp_wallpieces_reading(pieces), why, sizeof why);
+    const bool is_whole = !kp_wallpieces_has(pieces);
+    if (rc == 0) names_note(s, trace, source);
+    if (rc == 0 && !is_whole) pieces_end(s, pieces, trace);
+    if (rc == 0 && is_whole) *whole = trace;
+    else kp_kineto_close(trace);
+    kp_wallpieces_close(pieces);
 }
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct stacks_command *s = context;
-    struct kp_kineto *trace;
+    struct kp_kineto *trace = NULL;
     struct kp_tree tree;
-    (void)several;
-    int rc = kp_trace_source_show("stacks", source, s->partial, &trace);
+    int rc = KP_EXIT_DONE;
+    if (!several) pieces_take(s, source, &trace);
+    if (!several && s->traces) return rc;
+    if (!trace) rc = kp_trace_source_show("stacks", source, s->partial, &trace);
     if (rc != KP_EXIT_DONE) return rc;
-    const char *const script = kp_kineto_fact(trace, "kprof.script");
-    snprintf(s->label, sizeof s->label, "%s", source->label);
-    snprintf(s->name, sizeof s->name, "%s", script ? script : kp_path_base(source->label));
+    names_note(s, trace, source);
     if (!s->is_torch) kp_kineto_works_settle(trace);
     if (kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);

@@ -20,6 +20,8 @@ enum { DEEPEST = 512 };
 struct kp_calltree {
     struct place *places; /* 0 is the root; a parent comes before its children */
     size_t count, capacity;
+    int64_t (*rest)[KP_PARTS]; /* by place, kp_calltree_add_rest() */
+    size_t rest_count;
     struct kp_strings *names;
     struct kp_keyindex children; /* of (parent, name); a number is that of the place, less one */
     struct kp_kineto *trace;     /* has the names of modules; NULL: they have torch.profiler's alone */
@@ -47,6 +49,7 @@ struct kp_calltree *kp_calltree_open(void)
 void kp_calltree_close(struct kp_calltree *t)
 {
     free(t->places);
+    free(t->rest);
     kp_strings_close(t->names);
     kp_keyindex_fini(&t->children);
     kp_frametext_fini(&t->text);
@@ -76,6 +79,21 @@ uint32_t kp_calltree_child(struct kp_calltree *t, uint32_t parent, const char *n
 void kp_calltree_add(struct kp_calltree *t, uint32_t place, enum kp_part part, int64_t value)
 {
     t->places[place].value[part] += value;
+}
+
+void kp_calltree_add_rest(struct kp_calltree *t, uint32_t place, enum kp_part part, int64_t value)
+{
+    t->rest = kp_kineto_grow_zeros(t->rest, &t->rest_count, t->count, sizeof *t->rest);
+    t->rest[place][part] += value;
+}
+
+void kp_calltree_count_rest(struct kp_calltree *t)
+{
+    for (size_t i = 0; i < t->count && i < t->rest_count; i++)
+        for (int part = 0; part < KP_PARTS; part++) t->places[i].value[part] += t->rest[i][part];
+    free(t->rest);
+    t->rest = NULL;
+    t->rest_count = 0;
 }
 
 static int64_t part_sum(const struct kp_calltree *t, enum kp_part part)

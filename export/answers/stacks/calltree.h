@@ -31,6 +31,9 @@ void kp_calltree_name_modules(struct kp_calltree *tree, struct kp_kineto *trace)
  * 512th frame it returns `parent`: deeper calls count there. */
 uint32_t kp_calltree_child(struct kp_calltree *tree, uint32_t parent, const char *name);
 void kp_calltree_add(struct kp_calltree *tree, uint32_t place, enum kp_part part, int64_t value);
+/* Notes a value that counts only once kp_calltree_count_rest() is called, which adds all of these. */
+void kp_calltree_add_rest(struct kp_calltree *tree, uint32_t place, enum kp_part part, int64_t value);
+void kp_calltree_count_rest(struct kp_calltree *tree);
 size_t kp_calltree_count(const struct kp_calltree *tree); /* places, the root among them; a parent comes first */
 uint32_t kp_calltree_parent(const struct kp_calltree *tree, uint32_t place);
 const char *kp_calltree_name(const struct kp_calltree *tree, uint32_t place);

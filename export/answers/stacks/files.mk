@@ -10,7 +10,9 @@ SRC_stacks := \
     export/answers/stacks/stackpath.c \
     export/answers/stacks/stepparts.c \
     export/answers/stacks/walllanes.c \
+    export/answers/stacks/wallpieces.c \
     export/answers/stacks/walltime.c
 UNIT_stacks := \
     test/unit/stacks/test_stepparts.c \
+    test/unit/stacks/test_wallpieces.c \
     test/unit/stacks/test_walltime.c

@@ -31,6 +31,7 @@ static void lane_note(struct kp_walllane *lane, const struct kp_tree *tree, uint
     *KP_KINETO_NEXT(lane->nodes, lane->count, lane->capacity) = node;
     lane->tid = e->tid;
     lane->is_process = e->tid == e->pid;
+    lane->is_named |= e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID);
     lane->is_engine |= e->kind == KP_KINETO_OP && part == KP_PART_BACKWARD;
 }
 

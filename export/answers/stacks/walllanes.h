@@ -12,7 +12,8 @@ struct kp_walllane { /* a thread */
     int64_t tid, from, to;
     uint32_t *nodes; /* by time */
     size_t count, capacity, steps;
-    bool is_engine, is_process; /* is_engine: one of autograd's */
+    bool is_engine, is_process,
+        is_named; /* is_engine: one of autograd's. is_named: its id, or its process's, is text */
 };
 struct kp_walllanes { /* all zero: empty */
     struct kp_stepends ends;

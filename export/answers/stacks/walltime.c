@@ -9,21 +9,17 @@
  */
 #include "export/answers/stacks/walltime.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector/base/kp_order.h"
-#include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/eventpart.h"
 #include "export/answers/stacks/stackpath.h"
 #include "export/answers/stacks/walllanes.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/workerframe.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/kineto/kineto_windows.h"
-#include "export/read/kineto/stepends.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/store/qsort.h"
 
@@ -33,7 +29,7 @@ enum use { USE_TIME, USE_BUSY, USE_MEMORY, USE_PATHS }; /* of the moments of a s
 
 struct moment { /* [from, to) of a node, or of the time between two ops */
     int64_t from, to;
-    uint32_t node; /* UNKNOWN: none */
+    uint32_t node; /* UNKNOWN: none. In a gap: its place */
     enum kp_part part;
 };
 struct moments {
@@ -62,9 +58,10 @@ struct wall {
     bool is_main, is_last_range; /* the second: what last_part is of */
     uint32_t root, last_stack;
     struct open_nodes shown, ranges;
-    int64_t now, used_ns;
-    size_t span;        /* of options->within: those before it have ended */
-    struct moments gap; /* time since the last op, and before the next */
+    int64_t now, used_ns, rest_ns; /* rest_ns: of a piece, what lies beside options->within */
+    int64_t wait_ns;               /* when the last wait began */
+    size_t span;                   /* of options->within: those before it have ended */
+    struct moments gap;            /* time since the last op, and before the next */
     enum kp_part last_part;
     const struct kp_kineto_event *const *memory; /* of the thread, by time */
     size_t memory_count;
@@ -184,6 +181,11 @@ static void place_below(struct wall *w, uint32_t node, uint32_t base)
 
 /* ---- time ---- */
 
+static void rest_add(const struct wall *w, uint32_t place, enum kp_part part, int64_t value)
+{
+    if (w->options->seam && value > 0) kp_calltree_add_rest(w->paths, place, part, value);
+}
+
 static void value_add(const struct wall *w, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
 {
     if (w->paths) kp_calltree_add(w->paths, place, part, value);
@@ -207,7 +209,9 @@ static int64_t time_add(struct wall *w, uint32_t place, enum kp_part part, int64
     const int64_t ns = shown_ns(w, from, to);
     if (!w->is_main) part = KP_PART_THREADS;
     w->used_ns += ns;
+    w->rest_ns += to - from - ns;
     if (w->use == USE_TIME) value_add(w, place, part, from, ns);
+    if (w->use == USE_TIME) rest_add(w, place, part, to - from - ns);
     return ns;
 }
 
@@ -279,7 +283,7 @@ static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
         struct moment *m = &w->gap.of[i];
         if (m->part == KP_PART_OPTIMIZER && is_closure(w, next_part)) m->part = KP_PART_OTHER;
         if (m->part == KP_PART_OTHER && is_within(w, next_part)) m->part = next_part;
-        wait_add(w, m, base, m->node == UNKNOWN ? idle : place_of(w, m->node));
+        wait_add(w, m, base, m->node == UNKNOWN ? idle : m->node);
     }
     w->gap.count = 0;
 }
@@ -314,12 +318,18 @@ static bool may_wait(const struct wall *w, const struct moment *m)
     return kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD;
 }
 
+static void gap_add(struct wall *w, const struct moment *m)
+{
+    const uint32_t place = m->node == UNKNOWN ? UNKNOWN : place_of(w, m->node);
+    moment_add(&w->gap, (struct moment){m->from, m->to, place, m->part});
+}
+
 static void moment_use(struct wall *w, const struct moment *m)
 {
     if (w->use == USE_MEMORY) memory_use(w, m);
-    else if (m->node == UNKNOWN || (w->is_main && is_optimizer_range(w, m->node))) moment_add(&w->gap, *m);
+    else if (m->node == UNKNOWN || (w->is_main && is_optimizer_range(w, m->node))) gap_add(w, m);
     else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
-    else if (may_wait(w, m)) wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
+    else if (may_wait(w, m)) w->wait_ns = m->from, wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
     else (void)time_add(w, place_of(w, m->node), m->part, m->from, m->to);
 }
 
@@ -351,15 +361,121 @@ static void node_begin(struct wall *w, uint32_t node)
     open_add(shown ? &w->shown : &w->ranges, node);
 }
 
+/* ---- pieces of a trace ---- */
+
+struct lane_sums { /* of a thread beside the main one */
+    int64_t used_ns, rest_ns;
+    bool is_engine, is_other;
+};
+struct kp_wall_seam {
+    bool is_later; /* and the rest is known, of the main thread */
+    enum frames frames;
+    uint64_t thread;
+    int64_t now, wall_ns, rest_ns;
+    struct moments gap;
+    enum kp_part last_part;
+    bool is_last_range;
+    char *last_stack;
+    struct kp_keyindex lanes; /* rows: struct lane_sums */
+};
+
+struct kp_wall_seam *kp_wall_seam_open(void) { return kp_kineto_zeros(1, sizeof(struct kp_wall_seam)); }
+
+void kp_wall_seam_close(struct kp_wall_seam *s)
+{
+    free(s->gap.of);
+    free(s->last_stack);
+    kp_keyindex_fini(&s->lanes);
+    free(s);
+}
+
+void kp_wall_seam_sums(const struct kp_wall_seam *s, bool with_rest, struct kp_wall_told *told)
+{
+    const struct lane_sums *const of = s->lanes.rows;
+    *told = (struct kp_wall_told){.wall_ns = s->wall_ns + (with_rest ? s->rest_ns : 0),
+                                  .has_frames = s->frames != FRAMES_NONE};
+    for (size_t i = 0; i < s->lanes.count; i++) {
+        const int64_t ns = of[i].used_ns + (with_rest ? of[i].rest_ns : 0);
+        told->threads += ns != 0;
+        told->threads_ns += ns;
+    }
+}
+
+/* Goes on where the main thread was. False: this piece would be told in another way. */
+static bool seam_join(struct wall *w, struct kp_walllanes *l)
+{
+    struct kp_wall_seam *const s = w->options->seam;
+    if (!s || !l->count) return true;
+    struct kp_walllane *const main = &l->of[l->main];
+    for (size_t i = 0; i < l->count; i++)
+        if (l->of[i].is_named) return false; /* a name's id is another one in each piece */
+    if (s->is_later && (s->frames != w->frames || s->thread != main->thread)) return false;
+    s->frames = w->frames;
+    s->thread = main->thread;
+    if (s->is_later) main->from = s->now;
+    return true;
+}
+
+static void seam_resume(struct wall *w)
+{
+    struct kp_wall_seam *const s = w->options->seam;
+    free(w->gap.of);
+    w->gap = s->gap;
+    s->gap = (struct moments){0};
+    w->last_part = s->last_part;
+    w->is_last_range = s->is_last_range;
+    if (s->last_stack) w->last_stack = kp_strings_put(w->tree->trace->strings, s->last_stack, strlen(s->last_stack));
+}
+
+static bool is_cut_inside(const struct wall *w, const struct open_nodes *open)
+{
+    for (size_t i = 0; i < open->count; i++)
+        if (is_optimizer_range(w, open->of[i]) && kp_tree_event(w->tree, open->of[i])->flags & KP_KINETO_SPLIT)
+            return true;
+    return false;
+}
+
+/* Keeps what the next piece needs of the main thread. False: a wait for autograd's threads, or an optimizer's step,
+ * goes on there. */
+static bool seam_keep(struct wall *w)
+{
+    struct kp_wall_seam *const s = w->options->seam;
+    const int64_t wait_ns = w->gap.count ? w->gap.of[0].from : w->wait_ns;
+    const char *const stack = w->last_stack ? text_of(w, w->last_stack) : NULL;
+    free(s->last_stack);
+    s->last_stack = stack ? strdup(stack) : NULL;
+    s->is_later = true;
+    s->now = w->now;
+    s->gap = w->gap;
+    s->last_part = w->last_part;
+    s->is_last_range = w->is_last_range;
+    w->gap = (struct moments){0};
+    if (w->busy.count && w->busy.of[w->busy.count - 1].to > wait_ns) return false;
+    return !is_cut_inside(w, &w->shown) && !is_cut_inside(w, &w->ranges);
+}
+
+/* Adds what a thread beside the main one has. False: it is one of autograd's in some pieces alone. */
+static bool seam_count(struct wall *w, const struct kp_walllane *lane)
+{
+    const struct lane_sums none = {0};
+    struct lane_sums *const sums = kp_keyindex_row(&w->options->seam->lanes, lane->thread, &none, sizeof none);
+    sums->is_engine |= lane->is_engine;
+    sums->is_other |= !lane->is_engine;
+    if (!lane->is_engine) sums->used_ns += w->used_ns, sums->rest_ns += w->rest_ns;
+    return !(sums->is_engine && sums->is_other);
+}
+
 static void sweep(struct wall *w, const struct kp_walllane *lane, enum use use)
 {
     w->use = use;
     w->now = lane->from;
-    w->used_ns = 0;
+    w->used_ns = w->rest_ns = 0;
+    w->wait_ns = INT64_MAX;
     w->span = 0;
     w->shown.count = w->ranges.count = w->gap.count = 0;
     w->last_stack = 0;
     w->last_part = KP_PART_OTHER;
+    if (w->is_main && w->options->seam) seam_resume(w);
     for (size_t i = 0; i < lane->count; i++) node_begin(w, lane->nodes[i]);
     pass(w, lane->to);
 }
@@ -391,25 +507,34 @@ static void main_widen(const struct kp_kineto_windows *windows, struct kp_wallla
     }
 }
 
-static void main_sweep(struct wall *w, const struct kp_walllanes *l, enum use use)
+/* Returns false where the next piece cannot go on from here. */
+static bool main_sweep(struct wall *w, const struct kp_walllanes *l, enum use use)
 {
+    bool fits = true;
     for (size_t i = 0; i < l->count; i++)
         if (i != l->main && l->of[i].is_engine) sweep(w, &l->of[i], USE_BUSY);
     busy_settle(&w->busy);
     w->is_main = true;
     sweep(w, &l->of[l->main], use);
-    gap_end(w, 0, KP_PART_OTHER);
+    if (w->options->goes_on) fits = seam_keep(w);
+    else gap_end(w, 0, KP_PART_OTHER);
     w->is_main = false;
+    return fits;
 }
 
 static void others_sweep(struct wall *w, const struct kp_walllanes *l, enum use use, struct kp_wall_told *told)
 {
     for (size_t i = 0; i < l->count; i++) {
         char name[40];
-        if (i == l->main || l->of[i].is_engine) continue;
+        if (i == l->main) continue;
+        if (l->of[i].is_engine) {
+            if (w->options->seam) told->is_unfit |= !seam_count(w, &l->of[i]);
+            continue;
+        }
         snprintf(name, sizeof name, "thread %lld", (long long)l->of[i].tid);
         w->root = use == USE_TIME ? child_of(w, 0, name) : 0;
         sweep(w, &l->of[i], use);
+        if (w->options->seam) told->is_unfit |= !seam_count(w, &l->of[i]);
         told->threads += w->used_ns != 0;
         told->threads_ns += w->used_ns;
     }
@@ -440,8 +565,11 @@ static void device_add(struct wall *w)
         if (kp_tree_event(w->tree, i)->kind != KP_KINETO_GPU) continue;
         const uint32_t by = launching_node(w, &ids, i);
         const uint32_t base = by != UNKNOWN && place_of(w, by) != UNKNOWN ? place_of(w, by) : 0;
-        value_add(w, child_of(w, base, text_of(w, n->name)), by == UNKNOWN ? KP_PART_OTHER : w->parts[by], n->start_ns,
-                  shown_ns(w, n->start_ns, n->end_ns));
+        const uint32_t place = child_of(w, base, text_of(w, n->name));
+        const enum kp_part part = by == UNKNOWN ? KP_PART_OTHER : w->parts[by];
+        const int64_t ns = shown_ns(w, n->start_ns, n->end_ns);
+        value_add(w, place, part, n->start_ns, ns);
+        rest_add(w, place, part, n->end_ns - n->start_ns - ns);
     }
     kp_op_ids_fini(&ids);
 }
@@ -529,11 +657,15 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     *told = (struct kp_wall_told){.has_frames = w.frames != FRAMES_NONE};
     kp_calltree_name_modules(paths, tree->trace);
     wall_begin(&w, &lanes);
+    told->is_unfit = !seam_join(&w, &lanes);
     if (lanes.count) {
         const enum use use = options->metric == KP_WALL_CPU ? USE_TIME : USE_PATHS;
-        told->wall_ns = shown_ns(&w, lanes.of[lanes.main].from, lanes.of[lanes.main].to);
+        const struct kp_walllane *const main = &lanes.of[lanes.main];
+        told->wall_ns = shown_ns(&w, main->from, main->to);
+        if (options->seam) options->seam->wall_ns += told->wall_ns;
+        if (options->seam) options->seam->rest_ns += main->to - main->from - told->wall_ns;
         if (options->metric == KP_WALL_MEMORY) memory_add(&w, &lanes);
-        else main_sweep(&w, &lanes, use);
+        else told->is_unfit |= !main_sweep(&w, &lanes, use);
         if (options->metric == KP_WALL_GPU || options->threads) others_sweep(&w, &lanes, use, told);
         else if (options->metric == KP_WALL_CPU) others_sweep(&w, &lanes, USE_PATHS, told);
     }
@@ -549,7 +681,7 @@ static void parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, co
     struct wall w = {.tree = tree, .options = options, .frames = frames_in(tree), .sums = into->host_ns};
     w.idle_sum = &into->between_ns;
     wall_begin(&w, &lanes);
-    if (lanes.count) main_sweep(&w, &lanes, USE_TIME);
+    if (lanes.count) (void)main_sweep(&w, &lanes, USE_TIME);
     w.idle_sum = NULL;
     w.sums = into->gpu_ns;
     if (has_device) device_add(&w);

@@ -18,6 +18,7 @@ enum kp_wall_metric {
 };
 /* Takes what one moment adds to a place: nanoseconds from from_ns on, or at from_ns bytes. */
 typedef void (*kp_wall_fn)(void *context, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value);
+struct kp_wall_seam;
 struct kp_wall_options {
     enum kp_wall_metric metric;
     bool at_forward;               /* backward ops stand at the forward op's frames, else at those that ran */
@@ -25,13 +26,21 @@ struct kp_wall_options {
     bool threads;                  /* other threads stand under KP_PART_THREADS */
     kp_wall_fn tell;               /* is told each value that `paths` gets; or NULL */
     void *context;
+    struct kp_wall_seam *seam; /* a piece of a trace is added, and the time beside `within` is noted as rest; or NULL */
+    bool goes_on;              /* another piece comes */
 };
 struct kp_wall_told {
     int64_t wall_ns;    /* of the main thread, as much as is shown */
     size_t threads;     /* other threads with events of their own */
     int64_t threads_ns; /* what they were busy */
     bool has_frames;    /* the trace has Python calls or call stacks */
+    bool is_unfit;      /* of a piece: the sums of pieces are not those of the whole */
 };
+/* What a piece takes over from those before it. Pieces tell time and frames alone, and no memory. */
+struct kp_wall_seam *kp_wall_seam_open(void);
+void kp_wall_seam_close(struct kp_wall_seam *seam);
+/* The sums of all pieces, with the rest or without. */
+void kp_wall_seam_sums(const struct kp_wall_seam *seam, bool with_rest, struct kp_wall_told *told);
 /* Adds a trace to `paths`. kp_tree_set_forward_stacks() was called on the tree. */
 void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
                  struct kp_wall_told *told);

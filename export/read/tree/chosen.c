@@ -380,7 +380,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
 
 bool kp_chosen_piece(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam, int64_t until_ns)
 {
-    *out = (struct kp_chosen){0};
+    *out = (struct kp_chosen){.goes_on = until_ns != INT64_MAX};
     whole_add(out, tree);
     if (!out->spans.count) return false;
     if (seam->is_later) out->spans.of[0].start_ns = seam->since_ns;
