@@ -35,7 +35,8 @@ bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device)
     return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_node_is(tree, node, KP_NAME_COLLECTIVE);
 }
 
-bool kp_collective_are_on_gpu(const struct kp_tree *tree)
+/* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
+static bool are_on_gpu(const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
         if (kp_collective_is(tree, i, true)) return true;
@@ -199,7 +200,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
     const long rank = kp_rankwaits_rank(tree->trace);
     if (rank < 0) return;
-    const bool on_device = kp_collective_are_on_gpu(tree);
+    const bool on_device = are_on_gpu(tree);
     trace_begin(w, tree->trace, rank, within);
     job_note(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);

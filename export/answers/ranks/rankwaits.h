@@ -92,8 +92,6 @@ struct kp_rankwaits { /* all zero: empty */
 
 /* Is a node one: a kernel of NCCL on a device, or the range or op of it on the host? */
 bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device);
-/* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
-bool kp_collective_are_on_gpu(const struct kp_tree *tree);
 /* Adds the collectives of the steps; without steps all. Nothing of a trace that tells no rank of several. */
 void kp_rankwaits_add(struct kp_rankwaits *waits, const struct kp_tree *tree, const struct kp_chosen *chosen);
 void kp_rankwaits_settle(struct kp_rankwaits *waits);

@@ -56,19 +56,13 @@ static int judge(struct kp_advised *a, char *why, size_t why_bytes)
     return rc;
 }
 
-int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts,
-                         const char *label, bool takes_part, bool *is_part, char *why, size_t why_bytes)
-{
-    const int rc = kp_advised_read(trace, tree, texts, label, why, why_bytes);
-    *is_part = rc && takes_part && kp_trace_source_take_torn(*trace, why, why_bytes);
-    return *is_part ? tree_make(tree, *trace, label, why, why_bytes) : rc;
-}
-
 int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, bool takes_part, char *why,
                     size_t why_bytes)
 {
     *a = (struct kp_advised){0};
-    const int rc = kp_advised_read_part(&a->trace, &a->tree, texts, label, takes_part, &a->is_part, why, why_bytes);
+    int rc = kp_advised_read(&a->trace, &a->tree, texts, label, why, why_bytes);
+    a->is_part = rc && takes_part && kp_trace_source_take_torn(a->trace, why, why_bytes);
+    if (a->is_part) rc = tree_make(&a->tree, a->trace, label, why, why_bytes);
     if (rc == 0) kp_jobends_settle(a->trace, label);
     return rc ? rc : judge(a, why, why_bytes);
 }

@@ -206,7 +206,8 @@ struct kp_threads kp_threads_of(const struct kp_kineto *trace)
                                .torch = kp_kineto_number(trace, "kprof.torch_threads")};
 }
 
-bool kp_threads_share_ops(const struct kp_threads *t) { return t->torch > 0 ? t->torch > 1 : t->omp != 1; }
+/* torch shares ops among threads; without their number that is so unless OMP_NUM_THREADS is 1. */
+static bool share_ops(const struct kp_threads *t) { return t->torch > 0 ? t->torch > 1 : t->omp != 1; }
 
 bool kp_threads_are_set(const struct kp_threads *t)
 {
@@ -277,8 +278,8 @@ bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns)
 bool kp_summary_wait_for_slowest(const struct kp_kineto *trace, double steps_ns, bool has_gpu)
 {
     const struct kp_threads t = kp_threads_of(trace);
-    return !has_gpu && t.cores > 1 && t.busy > 1 && kp_threads_share_ops(&t) &&
-           kp_summary_is_crowded(trace, steps_ns) && !kp_summary_threads_of(trace, has_gpu);
+    return !has_gpu && t.cores > 1 && t.busy > 1 && share_ops(&t) && kp_summary_is_crowded(trace, steps_ns) &&
+           !kp_summary_threads_of(trace, has_gpu);
 }
 
 #define OWN_LEAST 0.25 /* of what the thread of the steps had: more than the recorder's threads take */
@@ -289,7 +290,7 @@ static double own_threads_us(const struct kp_kineto *trace, const struct kp_thre
     const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"),
                  waited = (double)kp_kineto_number(trace, "kprof.core_waited_us"),
                  others = (double)kp_kineto_number(trace, "kprof.core_others_us");
-    if (t->torch <= 0) return t->busy <= 1 || !kp_threads_share_ops(t) ? others : 0;
+    if (t->torch <= 0) return t->busy <= 1 || !share_ops(t) ? others : 0;
     return others - (double)(t->torch - 1) * (had + waited);
 }
 

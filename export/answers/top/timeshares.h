@@ -77,8 +77,6 @@ struct kp_threads {
     long torch;                   /* with which torch computes an op in the thread of the steps */
 };
 struct kp_threads kp_threads_of(const struct kp_kineto *trace);
-/* torch shares ops among threads; without their number that is so unless OMP_NUM_THREADS is 1. */
-bool kp_threads_share_ops(const struct kp_threads *threads);
 /*
  * If more run than there are cores, the program itself sets the number: OMP_NUM_THREADS asks for no more. Or it is not
  * set (0), so torch takes no more, and a pool of others ran.

@@ -164,9 +164,6 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
  * False: neither is known. */
 bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank, const char *longer_by,
                           bool is_each_nth);
-/* Gives the finding these words and this cost, or the advice the note in its place. */
-void kp_finding_reword(struct kp_advice *advice, struct kp_finding *finding, const struct kp_rankwords *words,
-                       struct kp_strings *texts);
 /* All of that for the advice of a rank. */
 void kp_advice_of_rank(struct kp_advice *advice, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts);
 /* The finding of the rank for which the others wait. No trace alone tells it: that rank's steps compute all the time.

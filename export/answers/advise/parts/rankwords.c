@@ -160,8 +160,9 @@ static void finding_drop(struct kp_advice *a, struct kp_finding *f)
     memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
 }
 
-void kp_finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words,
-                       struct kp_strings *texts)
+/* Gives the finding these words and this cost, or the advice the note in its place. */
+static void finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words,
+                           struct kp_strings *texts)
 {
     if (words->is_note) {
         const char **const note = f->longer_by ? &a->waited : &a->met;
@@ -185,10 +186,10 @@ void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, lo
     for (size_t i = a->count; i-- > 0;) {
         struct kp_finding *const f = &a->findings[i];
         if (f->longer_by && kp_finding_of_longer(&words, ranks, rank, f->longer_by, f->is_each_nth))
-            kp_finding_reword(a, f, &words, texts);
+            finding_reword(a, f, &words, texts);
         else if (strcmp(f->id, KP_FINDING_COMM) == 0 && kp_finding_of_rank(&words, ranks, rank) &&
                  (words.is_for_gpu || !a->has_gpu))
-            kp_finding_reword(a, f, &words, texts);
+            finding_reword(a, f, &words, texts);
     }
 }
 
