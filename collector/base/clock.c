@@ -22,7 +22,7 @@
 #define KP_CLOCK_TRIES 8
 #define KP_CLOCK_ASK_MS 60000 /* how often the kernel's clock source is looked at */
 
-_Alignas(KP_LINE) KP_HOT_DATA _Atomic bool kp_clock_is_tsc; /* the first of its section, which begins a line */
+_Alignas(1024) KP_HOT_DATA _Atomic bool kp_clock_is_tsc; /* the first of its section: no page ends in the next KB */
 _Atomic bool kp_clock_is_forbidden;
 
 #if defined(__x86_64__)

@@ -11,6 +11,7 @@
 #define KP_HOT __attribute__((hot))             /* a function: beside the other hot ones */
 #define KP_COLD __attribute__((cold, noinline)) /* a function: its calls are laid aside, too */
 #define KP_HOT_DATA __attribute__((section("kp_hot"), aligned(8))) /* a word: in the cache line of such words */
+#define KP_HOT_TABLE __attribute__((section("kp_hot_table")))      /* a table: in the same page, behind such words */
 
 /* The path that most ops take runs straight on: the processor forgets taken branches as it forgets lines. */
 #define KP_LIKELY(x) __builtin_expect(!!(x), 1)

@@ -46,16 +46,16 @@ struct kp_thread {
     uint32_t thread_no;     /* never reused: shows a source that this struct serves a new thread */
     struct kp_thread *next; /* list of all threads ever seen */
     char name[16];
-    _Atomic uint32_t life;       /* enum below; a dead struct is reused, with its source_state */
-    bool is_lane;                /* made by kp_lane_open: no thread of the host */
-    _Atomic uint64_t pthread_id; /* pthread_self(), stored after tid; 0 in a lane or before creation */
+    _Atomic uint32_t life;                        /* enum below; a dead struct is reused, with its source_state */
+    bool is_lane;                                 /* made by kp_lane_open: no thread of the host */
+    _Atomic uint64_t pthread_id;                  /* pthread_self(), stored after tid; 0 in a lane or before creation */
+    _Alignas(KP_LINE) uint8_t near[33 * KP_LINE]; /* of KP_STATE_TORCH: in the same page, mostly */
 };
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
 _Static_assert(offsetof(struct kp_thread, source_state[KP_STATE_TORCH]) < KP_LINE, "torch's state is hot");
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
-KP_COLD struct kp_thread *
-kp_thread_create(void); /* slow half of kp_thread_get; NULL without memory or at thread exit */
+KP_COLD struct kp_thread *kp_thread_create(void); /* of kp_thread_get. NULL: no memory, or the thread exits */
 static inline struct kp_thread *kp_thread_get(void)
 {
     struct kp_thread *t = kp_thread_self;
@@ -147,9 +147,9 @@ static inline uint32_t kp_name_cache_index(const void *key)
 }
 static inline uint32_t kp_name_cached(struct kp_thread *t, const void *key) /* 0: not cached yet */
 {
-    if (!t->names) return 0;
+    if (KP_UNLIKELY(!t->names)) return 0;
     uint32_t i = kp_name_cache_index(key);
-    return t->names->slots[i].key == key ? t->names->slots[i].id : 0;
+    return KP_LIKELY(t->names->slots[i].key == key) ? t->names->slots[i].id : 0;
 }
 KP_COLD void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
 

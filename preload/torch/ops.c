@@ -73,11 +73,12 @@ static KP_COLD uint64_t *callers_put(const struct callers *c, uint64_t *tail)
     return tail;
 }
 
-/* Fills the record except its time and its inputs. Returns the size so far. */
-static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32_t name, const struct callers *callers)
+/* Fills the record except its time and its inputs. Returns the size so far. `dropped` is the layout's. */
+static inline __attribute__((always_inline)) uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32_t name,
+                                                               const struct callers *callers, uint32_t dropped)
 {
     const struct kp_torch_layout *l = &kp_torch.layout;
-    uint32_t dropped = l->dropped, flags = 0;
+    uint32_t flags = 0;
     uint64_t *tail = (uint64_t *)(rec + 1);
     if (KP_LIKELY(!(dropped & KP_TORCH_NO_SEQ))) {
         uint64_t seq = kp_torch_word(rf, l->rf_seq);
@@ -96,7 +97,7 @@ static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32
         flags |= callers->flags;
         tail = callers_put(callers, tail);
     }
-    if (KP_UNLIKELY(!(dropped & KP_TORCH_NO_ASYNC) && rf[l->rf_async])) flags |= KP_OP_ASYNC;
+    if (!(dropped & KP_TORCH_NO_ASYNC) && KP_UNLIKELY(rf[l->rf_async])) flags |= KP_OP_ASYNC;
     uint32_t bytes = (uint32_t)((uint8_t *)tail - (uint8_t *)rec);
     rec->head = (struct kp_rec){.kind = KP_KIND_OP, .flags = (uint8_t)flags, .size = (uint16_t)bytes, .name = name};
     kp_store_relaxed(&rec->ticks, 0);
@@ -104,6 +105,13 @@ static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32
     rec->scope = KP_UNLIKELY(dropped & KP_TORCH_NO_SCOPE) ? 0 : rf[l->rf_scope];
     rec->ends_step = 0;
     return bytes;
+}
+
+/* The same where the layout of a field could not be proved. */
+static KP_COLD uint32_t describe_partly(struct kp_rec_op *rec, const uint8_t *rf, uint32_t name,
+                                        const struct callers *callers)
+{
+    return describe(rec, rf, name, callers, kp_torch.layout.dropped);
 }
 
 /* A call of TorchScript may be a module's, which counts where nothing else does. */
@@ -121,9 +129,9 @@ static inline bool is_script_call(const uint8_t *rf)
 static inline uint32_t mark_get(uint64_t gate, const uint8_t *rf)
 {
     bool user = is_user_range(rf);
-    if (KP_UNLIKELY((gate & KP_GATE_STEPS) && !kp_torch.marks_ops && is_script_call(rf))) return script_mark(rf);
-    if (KP_LIKELY(!(gate & KP_GATE_STEPS) || !(user || kp_torch.marks_ops))) return 0;
-    return kp_torch_step_mark(rf, user);
+    if (KP_UNLIKELY(!(gate & KP_GATE_STEPS))) return 0;
+    if (KP_UNLIKELY(user || kp_torch_marks_ops)) return kp_torch_step_mark(rf, user);
+    return KP_UNLIKELY(is_script_call(rf)) ? script_mark(rf) : 0;
 }
 
 static inline bool wants_inputs(uint64_t gate, const uint8_t *rf)
@@ -157,7 +165,8 @@ static inline struct kp_rec_op *put(struct kp_thread *t, uint64_t gate, const ui
     const bool has_inputs = wants_inputs(gate, rf);
     struct kp_rec_op *rec = kp_put_reserve(t, gate, has_inputs ? USUAL_BYTES : HEAD_BYTES_MAX, KP_KIND_OP);
     if (KP_UNLIKELY(!rec)) return NULL;
-    uint32_t bytes = describe(rec, rf, name, callers);
+    uint32_t bytes = KP_LIKELY(!kp_torch.layout.dropped) ? describe(rec, rf, name, callers, 0)
+                                                         : describe_partly(rec, rf, name, callers);
     if (has_inputs) rec = inputs_append(t, gate, rf, rec, &bytes);
     if (KP_UNLIKELY(!rec)) return NULL;
     *start = rec->start = kp_ticks();
@@ -167,6 +176,8 @@ static inline struct kp_rec_op *put(struct kp_thread *t, uint64_t gate, const ui
 
 static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t gate, const uint8_t *rf)
 {
+    __builtin_prefetch(t->at, 1); /* the stores of its record wait for this page, and for its chunk's head */
+    __builtin_prefetch(t->chunk, 1);
     struct kp_torch_slot *s = kp_torch_slot_take(t);
     if (!s) return NULL;
     uint32_t name = kp_torch_name_id(t, rf);

@@ -145,10 +145,10 @@ static void drop(struct texts *texts)
 
 static __attribute__((noinline)) uint32_t intern(struct kp_thread *t, struct texts *texts)
 {
-    char **buffer = kp_torch_slot_buffer(t);
+    char **buffer = &kp_torch_pool_of(t)->buffer;
     uint32_t id = 0;
-    if (buffer && !*buffer) *buffer = kp_arena_alloc(TEXT_BYTES);
-    if (buffer && *buffer) id = kp_name_intern(t, *buffer, (uint32_t)join(*buffer, texts));
+    if (!*buffer) *buffer = kp_arena_alloc(TEXT_BYTES);
+    if (*buffer) id = kp_name_intern(t, *buffer, (uint32_t)join(*buffer, texts));
     drop(texts);
     return id;
 }

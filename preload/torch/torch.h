@@ -115,10 +115,10 @@ struct kp_torch {
     struct kp_torch_api api;
     struct kp_torch_layout layout;
     char version_text[24];
-    bool marks_ops; /* the step rule names an op, not a user range */
 };
 /* --- torch_state.c --- */
 extern struct kp_torch kp_torch;                              /* filled by attach, constant afterwards */
+extern bool kp_torch_marks_ops;                               /* the step rule names an op, not a user range */
 bool kp_torch_peek(const void *from, void *to, size_t bytes); /* copies memory; false if it cannot be read */
 
 /* torch_find.c: true once libtorch_cpu is loaded and initialised; fills the api. Until then it only reads dlpi_adds. */
@@ -143,10 +143,10 @@ void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *
 void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 
 /* slots.c: the observer contexts that a start callback gives to torch. */
-struct kp_torch_pool;
+enum { KP_TORCH_SLOTS = 32 };
 struct kp_torch_slot {
     _Alignas(KP_LINE) const void *vptr; /* torch calls the destructor through it */
-    struct kp_torch_pool *pool;
+    struct kp_thread *owner;            /* it belongs to this thread's pool */
     struct kp_torch_slot *next;
     struct kp_rec_op *rec; /* its end time is filled in at the op's end; NULL: not recorded */
     uint64_t start;        /* of rec, which the caches may have lost by then */
@@ -156,25 +156,28 @@ struct kp_torch_slot {
     uint32_t script;       /* of a module of TorchScript: how deep it lies in others, from 1 on; 0: it is none */
     uint64_t around;       /* of forwardline.c, where that is wanted */
 };
+/* Lies in kp_thread.near. The idle slots hang on the thread's source_state, which the owner's thread alone uses. */
 struct kp_torch_pool {
-    struct kp_torch_slot *idle; /* only the owner's thread uses it */
-    struct kp_thread *owner;
-    struct kp_torch_pool *next;                            /* in the list of all pools; never removed */
-    char *buffer;                                          /* of script_modules.c; NULL: not allocated yet */
-    _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* slots that other threads gave back */
+    _Alignas(KP_LINE) _Atomic(struct kp_torch_slot *) returned; /* slots that other threads gave back */
+    char *buffer;                                               /* of script_modules.c; NULL: not allocated yet */
+    bool has_first;                                             /* `first` was handed out */
+    struct kp_torch_slot first[KP_TORCH_SLOTS];
 };
+_Static_assert(sizeof(struct kp_torch_pool) <= sizeof(((struct kp_thread *)0)->near),
+               "a thread's state holds its pool");
+static inline struct kp_torch_pool *kp_torch_pool_of(struct kp_thread *t)
+{
+    return (struct kp_torch_pool *)(void *)t->near;
+}
 KP_COLD struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
 /* Returns NULL, and counts a loss, when memory is out. */
 static inline struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
 {
-    struct kp_torch_pool *pool = t->source_state[KP_STATE_TORCH];
-    if (__builtin_expect(!pool || !pool->idle, 0)) return kp_torch_slot_take_slowly(t);
-    struct kp_torch_slot *slot = pool->idle;
-    pool->idle = slot->next;
+    struct kp_torch_slot *slot = t->source_state[KP_STATE_TORCH];
+    if (KP_UNLIKELY(!slot)) return kp_torch_slot_take_slowly(t);
+    t->source_state[KP_STATE_TORCH] = slot->next;
     return slot;
 }
-
-char **kp_torch_slot_buffer(struct kp_thread *t); /* address of pool->buffer; NULL: the thread has no pool */
 
 /* ops.c: the callbacks. A start callback returns its `context`. */
 KP_HOT void **kp_torch_op_start(void **context, const uint8_t *rf);

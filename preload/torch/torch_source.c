@@ -174,7 +174,7 @@ static bool attach(void)
         kp_torch_selfcheck(api, &kp_torch.layout);
         kp_torch_comms_attach(api, &kp_torch.layout);
         if (wants_modules) kp_torch_modules_attach(api, kp_torch.version_text);
-        kp_torch.marks_ops = kp_steps_needs_ops();
+        kp_torch_marks_ops = kp_steps_needs_ops();
         kp_caller_find();
         kp_torch_lock_find(api);
         kp_torch_poolsize_attach();
@@ -207,7 +207,7 @@ static void install(uint32_t what)
     case KP_SOURCE_STEPS:
         callback.start = KP_TORCH_ENTRY(kp_torch_step_start);
         callback.end = kp_torch_step_end;
-        memset(callback.scopes, kp_torch.marks_ops, sizeof callback.scopes);
+        memset(callback.scopes, kp_torch_marks_ops, sizeof callback.scopes);
         callback.scopes[KP_TORCH_USER_SCOPE] = 1;
         callback.scopes[KP_TORCH_SCRIPT_SCOPE] |= kp_steps_wants_modules();
         break;

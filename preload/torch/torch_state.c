@@ -14,7 +14,8 @@
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
-struct kp_torch kp_torch;
+KP_HOT_TABLE struct kp_torch kp_torch;
+KP_HOT_DATA bool kp_torch_marks_ops;
 
 bool kp_torch_peek(const void *from, void *to, size_t bytes)
 {

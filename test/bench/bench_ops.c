@@ -63,31 +63,40 @@ static double pair_ns(int n)
     return (double)(kp_clock_ns(CLOCK_MONOTONIC) - begin) / n;
 }
 
-enum { CODE_BYTES = 128 << 10, DATA_BYTES = 128 << 10, PAGES = 256, PAGE = 4096, LINE = 64 };
+enum { CODE_BYTES = 128 << 10, PAGES = 256, PAGE = 4096, LINE = 64 };
 static uint8_t *others_code, *others_data;
+static size_t data_bytes = (size_t)128 << 10;
 
-/* Code that does nothing for CODE_BYTES, and data. False: no memory. */
+/* Code that does nothing for CODE_BYTES, and data of data_bytes. False: no memory. */
 static bool others_make(void)
 {
     static const uint8_t nop[8] = {0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}; /* x86-64 */
     others_code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    others_data = mmap(NULL, DATA_BYTES + PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    others_data = mmap(NULL, data_bytes + PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (others_code == MAP_FAILED || others_data == MAP_FAILED) return false;
     for (int i = 0; i < CODE_BYTES; i += 8) memcpy(others_code + i, nop, sizeof nop);
     others_code[CODE_BYTES - 1] = 0xc3; /* the last byte of a nop's address, so end one earlier */
     memset(others_code + CODE_BYTES - 8, 0x90, 7);
-    memset(others_data, 1, DATA_BYTES + PAGES * PAGE);
+    memset(others_data, 1, data_bytes + PAGES * PAGE);
     return mprotect(others_code, CODE_BYTES, PROT_READ | PROT_EXEC) == 0;
 }
 
-static uint64_t others_run(void)
+static uint64_t lines_read(const void *from, size_t bytes)
 {
     uint64_t sum = 0;
-    for (int i = 0; i < DATA_BYTES; i += LINE) sum += kp_load_relaxed((_Atomic uint8_t *)&others_data[i]);
-    for (int i = 0; i < PAGES; i++)
-        sum += kp_load_relaxed((_Atomic uint8_t *)&others_data[DATA_BYTES + i * PAGE + i % 64 * LINE]);
-    ((void (*)(void))(uintptr_t)others_code)();
+    const _Atomic uint8_t *at = from;
+    for (size_t i = 0; i < bytes; i += LINE) sum += kp_load_relaxed(&at[i]);
     return sum;
+}
+
+/* Afterwards the range and its tensors are near again: torch has just written or used them. */
+static uint64_t others_run(void)
+{
+    uint64_t sum = lines_read(others_data, data_bytes);
+    for (int i = 0; i < PAGES; i++)
+        sum += kp_load_relaxed((_Atomic uint8_t *)&others_data[data_bytes + (size_t)(i * PAGE + i % 64 * LINE)]);
+    ((void (*)(void))(uintptr_t)others_code)();
+    return sum + lines_read(rf, sizeof rf) + lines_read(values, sizeof values) + lines_read(tensor, sizeof tensor);
 }
 
 static __attribute__((noinline)) void **empty_start(void **context, const uint8_t *record)
@@ -205,7 +214,8 @@ int main(int argc, char **argv)
     struct kp_torch_api api = torch_fields(215, 32);
     struct kp_schedule none = {.set = false};
     struct kp_step_rule rule = {.kind = KP_RULE_API};
-    int n = argc > 1 ? atoi(argv[1]) : 20000;
+    int n = argc > 1 ? atoi(argv[1]) : 20000, cold = argc > 2 ? atoi(argv[2]) : 3000;
+    if (argc > 3) data_bytes = (size_t)atoi(argv[3]) << 10;
     kp_clock_init();
     if (!mkdtemp(dir) || kp_gate_init() || kp_steps_init(&none, &rule)) return 1;
     if (kp_record_open(&(struct kp_record_options){.dir = dir, .max_bytes = 1u << 30, .text = ""})) return 1;
@@ -221,8 +231,8 @@ int main(int argc, char **argv)
     printf("ns a pair more than an empty one, caches used by others in between: gate shut %.1f, warming up %.1f, bare "
            "%.1f, "
            "with 3 inputs %.1f\n",
-           cold_ns(0, 3000), cold_ns(KP_GATE_WARM, 3000), cold_ns(KP_GATE_RECORD, 6000),
-           cold_ns(KP_GATE_RECORD | KP_GATE_SHAPES, 6000));
+           cold_ns(0, cold), cold_ns(KP_GATE_WARM, cold), cold_ns(KP_GATE_RECORD, 2 * cold),
+           cold_ns(KP_GATE_RECORD | KP_GATE_SHAPES, 2 * cold));
     (void)kp_record_close(true, 10000);
     return rmdir(dir);
 }
