@@ -4,6 +4,8 @@
  *
  * Once in a loop that finds all in the first level caches, and once after other code and data went through these and
  * through the TLB, as between two ops of a training.
+ *
+ * usage: bench_ops [PAIRS [COLD_PAIRS [KB]]]     KB: so much data goes through the caches
  */
 #include <errno.h>
 #include <stdio.h>
@@ -150,15 +152,18 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Mean ticks of the middle half of all pairs: the TSC may move by 10 ns at once. Others use the caches in between. */
+/*
+ * Mean ticks of the pairs from the lowest 20th to the lowest quarter: what others do on the machine only ever adds, and
+ * the TSC may move by 10 ns at once.
+ */
 static double cold_ticks(const struct pair *how, int n)
 {
     static uint64_t seen[20000];
     for (int i = 0; i < n; i++) seen[i] = pair_cold_ticks(how);
     qsort(seen, (size_t)n, sizeof *seen, by_size);
     uint64_t sum = 0;
-    for (int i = n / 4; i < n * 3 / 4; i++) sum += seen[i];
-    return (double)sum / (n / 2);
+    for (int i = n / 20; i < n / 4; i++) sum += seen[i];
+    return (double)sum / (n / 4 - n / 20);
 }
 
 static double cold_ns(uint32_t bits, int n)
