@@ -55,4 +55,5 @@ def main():
     print(json.dumps({"own": min(own), "own median": statistics.median(own), "clock": min(clock), "clock median": statistics.median(clock)}))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a window costs an op of a real training, beside an empty callback: steps of one process in turns. Prints JSON.
 
-usage: training.py ROUNDS LIBRARY     LIBRARY: libempty_profile.so
+usage: training.py ROUNDS LIBRARY [encoder|resnet]     LIBRARY: libempty_profile.so; else a training of ring.py
 Runs under LD_PRELOAD with KPROF_SCHEDULE=none. A loop of one op keeps our code and data in the processor's caches; a
 training of 6 layers, whose parameters and optimizer state are larger than these, does not.
 """
 import ctypes
+import importlib
 import json
 import pathlib
 import resource
@@ -107,13 +108,13 @@ def recorded(step):
 def main():
     rounds, library = int(sys.argv[1]), ctypes.CDLL(sys.argv[2])
     torch.set_num_threads(1)
-    training, callbacks = Training(), Callbacks(library)
+    step, callbacks = Training().step if len(sys.argv) < 4 else getattr(importlib.import_module("ring"), sys.argv[3])(), Callbacks(library)
     for _ in range(3):
-        training.step()
-    callbacks.around(training.step, "counted_start")
+        step()
+    callbacks.around(step, "counted_start")
     ops = ctypes.c_long.in_dll(library, "counted").value
-    ways = {"alone": lambda: timed(training.step), "empty": lambda: callbacks.around(lambda: timed(training.step)),
-            "empty with inputs": lambda: callbacks.around(lambda: timed(training.step), inputs=True), "ours": lambda: recorded(training.step)}
+    ways = {"alone": lambda: timed(step), "empty": lambda: callbacks.around(lambda: timed(step)),
+            "empty with inputs": lambda: callbacks.around(lambda: timed(step), inputs=True), "ours": lambda: recorded(step)}
     seen = {way: [] for way in ways}
     for number in range(rounds + 2):
         for way in sorted(ways, reverse=number % 2):
