@@ -436,6 +436,18 @@ def differentiates(dur):
     return trace.each(make)
 
 
+def parametrizes(second):
+    """A parametrized weight is computed before another, or itself again."""
+    trace = Trace(kprof=CALM, cost=300)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 390, **{"Call stack": WELL})
+        trace.add("python_function", SICK, 1, base + 390, 600)
+        for at, weight in (390, 0), (690, second):
+            trace.add("python_function", f"nn.Module: ParametrizationList_{weight}", 1, base + at, 300, CallFrom="train.py:12")
+            trace.add("cpu_op", "aten::linalg_matrix_exp", 1, base + at, 300, **{"Call stack": SICK})
+    return trace.each(make)
+
+
 def generates(more):
     """Twelve forward passes a step, each with so many tokens more than the one before."""
     trace = Trace(kprof=CALM)
@@ -550,6 +562,7 @@ SICKNESSES = {
     "one-hot-product": lambda: one_hot("aten::one_hot"),
     "cat-in-a-loop": lambda: joins(20),
     "python-backward": lambda: differentiates(300),
+    "parametrized-again": lambda: parametrizes(0),
     "dense-embedding-gradient": lambda: embeds(5000),
     "tokens-again": lambda: generates(1),
     "no-op-runs": lambda: rests(600),
@@ -609,6 +622,7 @@ TWINS = {
     "one-hot-product": lambda: one_hot("aten::add"),
     "cat-in-a-loop": lambda: joins(4),
     "python-backward": lambda: differentiates(50),
+    "parametrized-again": lambda: parametrizes(1),
     "dense-embedding-gradient": lambda: embeds(100),
     "tokens-again": lambda: generates(0),
     "no-op-runs": lambda: rests(50),

@@ -9,6 +9,7 @@ UNIT_advise := \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
     test/unit/advise/test_anomalyrule.c \
     test/unit/advise/test_backwardrule.c \
+    test/unit/advise/test_parametrizerule.c \
     test/unit/advise/test_compilerule.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_float64rule.c \

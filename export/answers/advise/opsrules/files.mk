@@ -13,5 +13,6 @@ SRC_opsrules := \
     export/answers/advise/opsrules/onebyone.c \
     export/answers/advise/opsrules/onehotrule.c \
     export/answers/advise/opsrules/optimizerrule.c \
+    export/answers/advise/opsrules/parametrizerule.c \
     export/answers/advise/opsrules/tensorloops.c \
     export/answers/advise/opsrules/wastedrules.c

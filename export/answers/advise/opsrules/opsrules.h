@@ -8,6 +8,7 @@ void kp_rules_one_by_one(struct kp_costrules *rules);       /* onebyone.c */
 void kp_rules_tensor_by_tensor(struct kp_costrules *rules); /* tensorloops.c: after one by one */
 void kp_rules_one_hot(struct kp_costrules *rules);          /* onehotrule.c */
 void kp_rules_python_backward(struct kp_costrules *rules);  /* backwardrule.c */
+void kp_rules_parametrized(struct kp_costrules *rules);     /* parametrizerule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);        /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);           /* wastedrules.c: also of a GPU */
 void kp_rules_compiling(struct kp_costrules *rules);        /* compilerule.c: before kp_rules_steps() */
