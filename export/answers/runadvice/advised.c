@@ -48,6 +48,14 @@ int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct
     return rc ? rc : tree_make(tree, *trace, label, why, why_bytes);
 }
 
+int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts,
+                         const char *label, bool takes_part, bool *is_part, char *why, size_t why_bytes)
+{
+    const int rc = kp_advised_read(trace, tree, texts, label, why, why_bytes);
+    *is_part = rc && takes_part && kp_trace_source_take_torn(*trace, why, why_bytes);
+    return *is_part ? tree_make(tree, *trace, label, why, why_bytes) : rc;
+}
+
 static int judge(struct kp_advised *a, char *why, size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
@@ -60,9 +68,7 @@ int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const ch
                     size_t why_bytes)
 {
     *a = (struct kp_advised){0};
-    int rc = kp_advised_read(&a->trace, &a->tree, texts, label, why, why_bytes);
-    a->is_part = rc && takes_part && kp_trace_source_take_torn(a->trace, why, why_bytes);
-    if (a->is_part) rc = tree_make(&a->tree, a->trace, label, why, why_bytes);
+    const int rc = kp_advised_read_part(&a->trace, &a->tree, texts, label, takes_part, &a->is_part, why, why_bytes);
     if (rc == 0) kp_jobends_settle(a->trace, label);
     return rc ? rc : judge(a, why, why_bytes);
 }

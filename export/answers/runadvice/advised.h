@@ -23,6 +23,10 @@ struct kp_advised {
  */
 int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts, const char *label,
                     char *why, size_t why_bytes);
+/* The same. With `takes_part` a file that ends early is read up to there: *is_part is set, `why` says so, and it
+ * returns 0. */
+int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts,
+                         const char *label, bool takes_part, bool *is_part, char *why, size_t why_bytes);
 /*
  * Reads and judges it. Returns as above; the caller calls kp_advised_close(). With `takes_part` a file that ends early
  * is judged up to there: `why` then says so, and it returns 0.

@@ -24,8 +24,7 @@ const char *kp_ended_oom(const struct kp_kineto *trace)
     return kp_ended_exception(trace) ? kp_kineto_fact(trace, "kprof.out_of_memory") : NULL;
 }
 
-/* The exception, else the signal, else "exec of sh", as which the process went on; NULL: not noted. */
-static const char *ended_by(const struct kp_kineto *trace)
+const char *kp_ended_by(const struct kp_kineto *trace)
 {
     const char *const exception = kp_ended_exception(trace), *const signal = kp_ended_signal(trace);
     return exception ? exception : signal ? signal : kp_kineto_fact(trace, "kprof.exec");
@@ -35,7 +34,7 @@ bool kp_ended_badly(const struct kp_kineto *trace) { return kp_ended_early(trace
 
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
 {
-    const char *const by = ended_by(trace);
+    const char *const by = kp_ended_by(trace);
     snprintf(out, bytes, "%s%.60s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "");
     return out;
 }

@@ -14,6 +14,8 @@ const char *kp_ended_exception(const struct kp_kineto *trace);
 const char *kp_ended_oom(const struct kp_kineto *trace);
 /* That exception says that another rank was gone. */
 bool kp_ended_lost_peer(const struct kp_kineto *trace);
+/* The exception, else the signal, else "exec of sh", as which the process went on; NULL: not noted. */
+const char *kp_ended_by(const struct kp_kineto *trace);
 /* The process was gone early, or an exception ended it. */
 bool kp_ended_badly(const struct kp_kineto *trace);
 #define KP_ENDED_WITHOUT_EXIT "without an exit (killed, or by os._exit)"
