@@ -259,6 +259,7 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MAYBE, slowed_by, r->slowed_by)                                                                         \
     F(MAYBE, ahead, r->ahead)                                                                                 \
     F(MAYBE, evaluated, r->evaluated)                                                                         \
+    F(SOME, recomputed, r->recomputed)                                                                        \
     F(SOME, again, r->again)                                                                                  \
     F(MAYBE, most, r->most)                                                                                   \
     F(MAYBE, prompts, r->prompts)                                                                             \

@@ -71,6 +71,7 @@ static const char *note_title(const struct kp_advice *a, const char *note)
                 {a->crowded, "Too few cores"},
                 {a->waited, "The machine was busy"},
                 {a->evaluated, "Evaluations"},
+                {a->recomputed, "Activation checkpointing"},
                 {a->again, "Passes without gradients"},
                 {a->lines_by, "Lines are not recorded"},
                 {a->slowed_by, "Recording takes time"},

@@ -98,6 +98,7 @@ struct kp_advice {
     const char *evaluated_how;      /* how to time them, and to save time: the end of `evaluated` */
     const char *evaluated_as;       /* "rollouts" or "evaluations" */
     double evaluated_share;         /* of the time of the steps and of those outside of them */
+    const char *recomputed;         /* a sentence: what activation checkpointing computes again; or NULL */
     const char *again;              /* a sentence: what each step runs without gradients as well; or NULL */
     const char *waited;             /* a sentence: which steps a busy machine may have made longer; or NULL */
     const char *crowded;            /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
@@ -116,7 +117,7 @@ struct kp_advice {
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-enum { KP_NOTES_MAX = 14 };
+enum { KP_NOTES_MAX = 15 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Something lacks in what was recorded; `missing` may also tell of settings that were off. */

@@ -17,6 +17,7 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
                                            a->crowded,
                                            is_waited_more ? a->waited : a->evaluated,
                                            is_waited_more ? a->evaluated : a->waited,
+                                           a->recomputed,
                                            a->again,
                                            a->lines_by,
                                            a->slowed_by,

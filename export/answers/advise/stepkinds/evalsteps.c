@@ -588,6 +588,7 @@ void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
     memset(marks, KP_PASS_NONE, x->tree->count + 1);
     passes_by_ops(of, marks, outside, x);
     x->out->again = kp_secondpass_text(x, marks);
+    x->out->recomputed = kp_recomputed_text(x);
     if (!kp_evalsteps_are(of, steps, least)) {
         least = PASSES_LEAST;
         memset(of, 0, (steps + 1) * sizeof *of);

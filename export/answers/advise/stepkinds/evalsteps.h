@@ -47,3 +47,5 @@ const char *kp_evalplace_text(const struct kp_costrules *rules, const struct kp_
  * of kp_pass_mark each.
  */
 const char *kp_secondpass_text(const struct kp_costrules *rules, const uint8_t *marks);
+/* recomputed.c: a sentence of what activation checkpointing costs, or NULL. */
+const char *kp_recomputed_text(const struct kp_costrules *rules);

@@ -8,6 +8,7 @@ SRC_stepkinds := \
     export/answers/advise/stepkinds/longsteps.c \
     export/answers/advise/stepkinds/promptsteps.c \
     export/answers/advise/stepkinds/readtimes.c \
+    export/answers/advise/stepkinds/recomputed.c \
     export/answers/advise/stepkinds/secondpass.c \
     export/answers/advise/stepkinds/sharedsteps.c \
     export/answers/advise/stepkinds/slowerops.c \
