@@ -54,9 +54,38 @@ static void a_gap_of_one_step_of_three_is_no_loop_of_each(void **state) { assert
 
 static void a_gap_of_each_step_is_told(void **state) { assert_int_equal(gaps_found(*state, 3), 1); }
 
+/* Ten steps of 40 ms: nothing runs for 4 ms before an op of one line; with a loader it is that which is asked. */
+static struct kp_advice gap_advise(struct little *t, bool has_loader)
+{
+    for (int step = 0; step < 10; step++) {
+        const int at = 40000 * step;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, 40000, "");
+        op(t, "aten::mm", at, 16000);
+        if (has_loader) event(t, "user_annotation", WORKERS, 1, at + 16000, 4100, "");
+        event(t, "cpu_op", "aten::empty", 1, at + 20000, 50, "\"Call stack\":\"train.py(12): main\"");
+        op(t, "aten::mm", at + 20100, 19900);
+    }
+    return advise(t);
+}
+
+static void a_loader_is_no_gap_of_the_line_that_asks_it(void **state)
+{
+    struct kp_advice a = gap_advise(*state, false);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "no-op-runs");
+    assert_string_equal(a.findings[0].line, "train.py:12 main");
+    little_teardown(state);
+    little_setup(state);
+    a = gap_advise(*state, true);
+    for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "no-op-runs");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_loader_is_no_gap_of_the_line_that_asks_it, little_setup, little_teardown),
         LITTLE(a_gap_of_one_step_of_three_is_no_loop_of_each),
         LITTLE(a_gap_of_each_step_is_told),
         LITTLE(near_its_bound_no_op_is_a_note_or_a_warning),

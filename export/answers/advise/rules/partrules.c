@@ -385,6 +385,7 @@ struct line_gaps {
     double *of;              /* by step */
     size_t count;
     struct kp_costplaces places;
+    struct kp_spans loading; /* calls of a DataLoader, which is told as such */
 };
 
 /* Another finding has told it, or it is before an op of torch's optimizer. */
@@ -404,6 +405,8 @@ static bool is_of_most_steps(const struct line_gaps *g, const struct gap_place *
 static void line_gap_take(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
 {
     struct line_gaps *const g = context;
+    const int64_t end = g->x->tree->nodes[node].start_ns;
+    ns -= kp_spans_between(&g->loading, end - ns, end);
     const uint32_t line = ns < LONG_GAP_NS ? 0 : kp_costplace_line(g->x->tree, node);
     if (!line || (g->line && line != g->line) || is_told_gap(g->x, node, ns)) return;
     const struct gap_place empty = {.line = line};
@@ -417,6 +420,13 @@ static void line_gap_take(void *context, size_t step, int32_t node, int32_t befo
         g->count++;
         kp_costplaces_add(&g->places, g->x->tree, node, before, ns);
     }
+}
+
+static void loading_find(struct kp_spans *loading, const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_node_is(tree, i, KP_NAME_LOADER)) kp_spans_add(loading, tree->nodes[i].start_ns, tree->nodes[i].end_ns);
+    kp_spans_settle(loading);
 }
 
 static void line_gaps_walk(struct line_gaps *g)
@@ -460,6 +470,7 @@ static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *ru
 {
     struct line_gaps g = {.x = x, .of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *g.of)};
     struct kp_finding f = {.id = rule->id, .change = gap_change};
+    loading_find(&g.loading, x->tree);
     const bool may_wait = x->tree->trace->has_heap || x->out->mean_ns[KP_SPLIT_COMM] > 0; /* traced; for other ranks */
     f.steps = may_wait ? 0 : line_gaps_find(&g, &f.step_ns);
     f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
@@ -474,6 +485,7 @@ static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *ru
     }
     kp_keyindex_fini(&g.keys);
     kp_costplaces_fini(&g.places);
+    kp_spans_fini(&g.loading);
     free(g.of);
 }
 
