@@ -45,6 +45,8 @@ static void a_name_has_its_facts(void **state)
                 {"x/PIL/Image.py(9): crop", KP_NAME_INPUT},
                 {"torch/_tensor_str.py(715): _str;train.py(1): main", KP_NAME_FORMATS},
                 {"copy.py(128): deepcopy", KP_NAME_DEEPCOPY},
+                {"torch/utils/checkpoint.py(1351): unpack_hook;train.py(1): main", KP_NAME_RECOMPUTES},
+                {"torch/nn/parallel/distributed.py(2138): _sync_buffers", KP_NAME_DDP_BUFFERS},
                 {"cudaDeviceSynchronize", KP_NAME_WAIT},
                 {"ncclDevKernel_AllReduce", KP_NAME_COMM},
                 {"c10d::allreduce_", KP_NAME_COMM_OP | KP_NAME_COMM},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pycallrules.c - calls of Python that cost a step by all that runs in them: texts of tensors, copies of a whole state
+ * pycallrules.c - calls of Python that cost a step by all that runs in them: texts of tensors, copies of a whole state,
+ * buffers that go to all ranks
  *
  * Such a call is hundreds of small ops and the Python between them. Its own frames tell the calls, or a frame in the
  * stacks of their ops: then two such ops on end, of one line, have the time between them, too. All steps are judged: a
@@ -31,6 +32,11 @@ static const struct pycall_rule {
      {0.03, EXPLAINS, "deepcopy-of-state", "copy.deepcopy() copies tensors one by one into new memory",
       "Copy into tensors that are kept: for name, value in model.state_dict().items(): kept[name].copy_(value). Copy "
       "the optimizer's state only if it is needed, and less often."}},
+    {KP_NAME_DDP_BUFFERS,
+     {0.05, EXPLAINS, "ddp-buffers", "DistributedDataParallel sends its buffers to all ranks in each forward pass",
+      "If each rank may keep its own, as with running statistics of BatchNorm, or all are equal anyway: "
+      "DistributedDataParallel(..., broadcast_buffers=False). Keep large state, such as a queue of samples, in a plain "
+      "attribute in place of a buffer."}},
 };
 
 /* The call itself, or an op whose stack has it. What the backward of one does, no call does. */
@@ -41,13 +47,29 @@ static bool is_in_call(const struct kp_costrules *x, size_t i, uint32_t fact)
     return kp_namefacts(x->tree->trace, kp_tree_stack(x->tree, &x->tree->nodes[i])) & fact;
 }
 
+/* What ranks wait for one another is no cost of what is sent. */
+static void collectives_find(struct kp_spans *of, const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_node_is(tree, i, KP_NAME_COLLECTIVE)) kp_spans_add(of, tree->nodes[i].start_ns, tree->nodes[i].end_ns);
+    kp_spans_settle(of);
+}
+
+static double weight_of(const struct kp_costrules *x, const struct kp_spans *without, int64_t from_ns, int64_t to_ns)
+{
+    const double ns = (double)(to_ns - from_ns), left_out = (double)kp_spans_between(without, from_ns, to_ns);
+    return ns > 0 ? kp_cost_exposed(x, from_ns, to_ns) * (1 - left_out / ns) : 0;
+}
+
 static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const struct kp_costrules *x, uint32_t fact)
 {
     const bool has_calls = kp_costrules_has_calls(x);
     struct kp_thread_of_steps thread;
+    struct kp_spans without = {0};
     int64_t until = INT64_MIN;
     uint32_t was = 0; /* the line of the op before, if that is in a call */
     if (!kp_waits_thread(&thread, x)) return;
+    if (fact == KP_NAME_DDP_BUFFERS) collectives_find(&without, x->tree);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         const struct kp_kineto_event *const e = kp_tree_event(x->tree, i);
@@ -56,12 +78,13 @@ static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const str
         if (!is && !kp_costrules_is_op(x, i)) continue;
         const uint32_t line = is && !has_calls ? kp_costplace_line(x->tree, (int32_t)i) : 0;
         const int64_t from = (line && line == was) || until > node->start_ns ? until : node->start_ns;
-        if (is) kp_cost_add(cost, x, (int32_t)i, from, node->end_ns, kp_cost_exposed(x, from, node->end_ns));
+        if (is) kp_cost_add(cost, x, (int32_t)i, from, node->end_ns, weight_of(x, &without, from, node->end_ns));
         if (is) kp_spans_add(times, from, node->end_ns);
         was = line;
         until = node->end_ns;
     }
     kp_spans_settle(times);
+    kp_spans_fini(&without);
 }
 
 static void calls_judge(struct kp_costrules *x, const struct pycall_rule *call)
