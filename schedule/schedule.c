@@ -2,7 +2,7 @@
 /*
  * schedule.c - what to do at step n: torch.profiler.schedule as a pure function
  *
- * Called by: step_source.c at each step, boot.c for the closing line, the CLI
+ * Called by: step_source.c at each step, window.c, closingline.c
  * Safe in:   everywhere: no state, no clock, no system call.
  *
  *     steps   0 ... skip_first | wait | warmup | active | wait | warmup | active | ...  (repeat times, 0: for ever)

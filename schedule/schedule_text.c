@@ -2,7 +2,7 @@
 /*
  * schedule_text.c - parses KPROF_SCHEDULE: "wait=1,warmup=1,active=3,repeat=1", "10-12" or "none"
  *
- * Called by: settings.c (constructor), ctl_proto.c, the CLI
+ * Called by: settings.c (constructor), phases.c, the CLI (setting_flags.c)
  */
 #include <errno.h>
 #include <string.h>

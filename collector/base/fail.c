@@ -154,7 +154,7 @@ int kp_fail_point(const char *name)
     unsigned n = kp_load_acquire(&failure_count); /* pairs with: fail.c:kp_fail_set */
     if (__builtin_expect(n == 0, 1)) return 0;
     struct tally *t = kp_load_acquire(&tally); /* pairs with: fail.c:tally_map */
-    const int row = point_find(name);          /* -1: no call, but a switch for a test (python/find.c) */
+    const int row = point_find(name);          /* -1: no call, but a switch for a test (python_find.c) */
     const uint64_t all = row < 0 ? 0 : kp_add_relaxed(&t->total, 1) + 1;
     const uint64_t of_name = row < 0 ? 0 : kp_add_relaxed(&t->of[row].calls, 1) + 1;
     for (unsigned i = 0; i < n; i++) {

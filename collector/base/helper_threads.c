@@ -2,7 +2,7 @@
 /*
  * helper_threads.c - pauses our helper threads while the host makes a call that requires a single-threaded process
  *
- * Called by: writer.c and boot.c (start their threads); preload/host/single_thread.c (around a call of the host)
+ * Called by: begin.c, ctl.c, disk.c, stepnote.c, ticker.c, writer.c (start threads); single_thread.c (around a call)
  * Owns:      the table of helper threads, the word `wanted`
  * Locks:     `turn`, an atomic flag, for a whole pause. A caller that waited TURN_MS for it goes on without a pause.
  * Memory:    none

@@ -2,7 +2,7 @@
 /*
  * sigblock.c - blocks signals around our writes, and around critical sections
  *
- * Called by: io_file.c and log.c around writes, on any thread, also in signal handlers; thread.c and window.c
+ * Called by: io_file.c around writes, on any thread, also in signal handlers; thread.c and window.c
  * On fail:   where the mask cannot be set, no signal is blocked
  */
 #include "collector/base/kp_sigblock.h"

@@ -17,7 +17,7 @@ char *kp_units_span(char *out, size_t bytes, int64_t ns);
 const char *kp_units_ms(double ns);
 char *kp_units_share(char *out, size_t bytes, double us, double total_us);
 char *kp_units_torch_bytes(char *out, size_t bytes, int64_t amount); /* "1.50 KB", of 1024, as torch writes it */
-/* The same in a room of its own, valid until it is called a fifth time. Not for threads. */
+/* Bytes as KiB, MiB and so on, in a room of its own, valid until it is called a fifth time. Not for threads. */
 const char *kp_units_size(int64_t amount);
 /* Writes "step 5" or "steps 5 to 7". */
 char *kp_units_steps(char *out, size_t bytes, long first, long last);

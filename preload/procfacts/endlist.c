@@ -2,7 +2,7 @@
 /*
  * endlist.c - a list of child processes that ended badly, as waitpid told
  *
- * Called by: childends.c
+ * Called by: childends.c, fork.c, wherechildren.c
  * Owns:      the first KP_ENDLIST_MAX bad ends, in static memory
  * Locks:     none; a slot is taken by one addition
  * Memory:    never allocates

@@ -41,7 +41,11 @@ void kp_torch_collectives_watch(void) { kp_store_relaxed(&kp_torch_watches, 1); 
 
 static bool is_collective(const char *name)
 {
-    static const char backends[][PREFIX + 1] = {"gloo:", "nccl:", "xccl:", "hccl:", "mpi:", "ucc:"};
+#define KP_BACKEND(kind, name) name ":",
+    static const char backends[][PREFIX + 1] = {
+#include "collector/base/backends.def"
+    };
+#undef KP_BACKEND
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
         if (strncmp(name, backends[i], strlen(backends[i])) == 0) return true;
     return false;

@@ -2,7 +2,7 @@
 /*
  * sources.c - the list of all sources, and which of them are attached
  *
- * Called by: begin.c (attach, gpu changed), the thread kprof-clock and finish.c (activity), fork.c
+ * Called by: begin.c (attach, gpu changed), the thread kprof-clock (activity), fork.c
  * Owns:      the lists below
  * Locks:     none; begin.c lets one thread attach
  * Safe in:   signal handlers no; after fork yes

@@ -2,7 +2,7 @@
 /*
  * correlation.c - maps a correlation id to the op and the annotation around its call into CUDA
  *
- * Called by: cuda_calls.c (hot), activity.c (hot)
+ * Called by: cuda_calls.c (hot), window_work.c (hot)
  * Memory:    in the scratch 8 bytes for each id of the window's range, 4 MB of addresses for the pages' table.
  *
  * CUPTI's ids rise from call to call, so a window's ids are adjacent. So an array finds them, and a walk by time stays

@@ -2,7 +2,7 @@
 /*
  * opstack.c - keeps each thread's ops that are open at the current time of a walk
  *
- * Called by: export.c and cuda_calls.c, for every event (hot)
+ * Called by: cuda_calls.c and toplevel.c, for every event (hot)
  * Memory:    a place for each thread, and 56 bytes for each open op. A thread's ops nest, so the last to open is the
  *            first to end.
  */

@@ -2,7 +2,7 @@
 /*
  * streams.c - keeps the streams and devices that worked in a trace: their rows, and the order of work
  *
- * Called by: activity.c, cuda_sync.c (hot), toplevel.c, export.c
+ * Called by: activity.c, cuda_sync.c (hot), export.c
  */
 #include <string.h>
 
