@@ -587,7 +587,8 @@ static void faults_print(FILE *out, const struct kp_top_report *r)
 {
     struct kp_pagefaults f;
     const double step_ns = (double)r->summary->step_mean_ns;
-    if (!kp_pagefaults_of(r->top->trace, &f) || !r->summary->steps) return;
+    const bool is_part = r->choice->within != NULL; /* of the steps, which have the faults */
+    if (is_part || !kp_pagefaults_of(r->top->trace, &f) || !r->summary->steps) return;
     if (f.minor_ns + f.major_ns < KP_PAGEFAULTS_MUCH * step_ns) return;
     fprintf(out, "faults   %.0f page faults per step, about %.3g ms", (f.bare > f.minor ? f.bare : f.minor) + f.major,
             (f.minor_ns + f.major_ns) / 1e6);
