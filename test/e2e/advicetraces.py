@@ -371,9 +371,9 @@ def calls(stack, every=1, dur=200):
     numbers = iter(range(steps))
     def make(base):
         has = next(numbers) % every == every - 1
-        trace.add("cpu_op", "aten::mm", 1, base, 790 if has else 990, **{"Call stack": WELL})
+        trace.add("cpu_op", "aten::mm", 1, base, 990 - dur if has else 990, **{"Call stack": WELL})
         for i in range(dur // 20) if has else ():
-            trace.add("cpu_op", "aten::clone", 1, base + 790 + 20 * i, 10, **{"Call stack": stack + SICK})
+            trace.add("cpu_op", "aten::clone", 1, base + 990 - dur + 20 * i, 10, **{"Call stack": stack + SICK})
     return trace.each(make, steps=steps)
 
 

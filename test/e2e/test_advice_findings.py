@@ -144,7 +144,7 @@ def test_kernels_of_float32_units_use_no_tensor_cores(kernel, told, tmp_path):
 
 @pytest.mark.parametrize("count, dur, told", [(4, 800, ["no-op-runs"]), (2, 2000, ["no-op-runs"]), (4, 500, []), (4, 150, [])])
 def test_gaps_before_ops_of_one_line_are_told_together(count, dur, told, tmp_path):
-    """As a mask that each layer makes: 5 % of a step, in gaps of 0.2 ms or more."""
+    """As a mask that each layer makes: 5 % of a step, in gaps of 0.5 ms or more."""
     trace = advicetraces.gaps(count, dur)
     findings = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
     assert [finding["id"] for finding in findings] == told, findings
@@ -456,7 +456,7 @@ def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_ca
     advice = advised(evaluating(tmp_path / "eval.pt.trace.json"))
     assert advice["findings"] == [] and advice["evaluated"].startswith(
         "2 evaluations during the training take 210 ms, 35.0 % of the time of all steps. These steps are long but not slow: steps 10, 20 hold 5 forward passes without "
-        "backward, 105 ms each, at train.py:20 validate. ")
+        "backward, 105 ms per evaluation, at train.py:20 validate. ")
     assert "kprof run --phases" in advice["evaluated"] and "kprof report --within" in advice["evaluated"]
     said = harness.cli("advise", tmp_path / "eval.pt.trace.json").stdout
     assert "WARNING  " not in said and "note     2 evaluations during" in said
@@ -467,7 +467,7 @@ def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_ca
 def test_an_evaluation_that_waits_for_its_workers_is_no_fault_of_the_training(asks, tmp_path):
     advice = advised(evaluating(tmp_path / "workers.pt.trace.json", loads=150, asks=asks))
     assert advice["findings"] == [] and advice["parts_ms"]["data_loading"] == pytest.approx(2 * 300 / 30 + asks, rel=0.01)
-    assert ", 405 ms each, at train.py:20 validate, 300 ms of it loading. To time them" in advice["evaluated"]
+    assert ", 405 ms per evaluation, at train.py:20 validate, 300 ms of it loading. To time them" in advice["evaluated"]
 
 
 def test_a_training_that_waits_for_its_loader_is_told_beside_its_evaluation(tmp_path):

@@ -16,7 +16,7 @@
 #define NO_OP_CRITICAL 0.50 /* small ops alone cost nearly as much as the bound */
 #define ONE_GAP_SHARE 0.15  /* of a step, in one place in which no op runs */
 #define LINE_SHARE 0.05     /* of a step, in long gaps before ops of one line */
-#define LONG_GAP_NS 200000  /* shorter ones are what calls of ops cost */
+#define LONG_GAP_NS 500000  /* shorter ones are what calls of ops and of modules cost */
 #define ONE_GAP_NS 1e6      /* what is less is the price of an optimizer's, or of a loader's, own Python */
 #define ITSELF_SHARE 0.95   /* of a function with its callees; else both are told */
 #define SHARE_IDLE 0.15     /* of a step, before a GPU's idle time is a finding, by whatever cause */
@@ -388,11 +388,12 @@ struct line_gaps {
     struct kp_spans loading; /* calls of a DataLoader, which is told as such */
 };
 
-/* Another finding has told it, or it is before an op of torch's optimizer. */
+/* Another finding has told it, or it is before an op of torch's optimizer, or in backward, which runs no Python. */
 static bool is_told_gap(const struct kp_costrules *x, int32_t node, int64_t ns)
 {
     const int64_t end = x->tree->nodes[node].start_ns;
-    return kp_node_is_in(x->tree, node, KP_NAME_OPTIMIZER) || 2 * kp_spans_between(&x->read_idle, end - ns, end) > ns ||
+    return kp_node_is_in(x->tree, node, KP_NAME_OPTIMIZER) || kp_node_is_in(x->tree, node, KP_NAME_ENGINE) ||
+           2 * kp_spans_between(&x->read_idle, end - ns, end) > ns ||
            (kp_costrules_find(x, KP_FINDING_INPUT) && kp_rules_is_input(x, (size_t)node));
 }
 
@@ -471,7 +472,8 @@ static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *ru
     struct line_gaps g = {.x = x, .of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *g.of)};
     struct kp_finding f = {.id = rule->id, .change = gap_change};
     loading_find(&g.loading, x->tree);
-    const bool may_wait = x->tree->trace->has_heap || x->out->mean_ns[KP_SPLIT_COMM] > 0; /* traced; for other ranks */
+    const bool may_wait = x->tree->trace->has_heap || x->out->mean_ns[KP_SPLIT_COMM] > 0 || /* traced; for ranks */
+                          kp_costrules_is_crowded(x);
     f.steps = may_wait ? 0 : line_gaps_find(&g, &f.step_ns);
     f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
     if (f.steps && 2 * f.steps >= x->chosen->step_count) {
