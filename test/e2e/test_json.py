@@ -28,7 +28,7 @@ def values(text):
     return found
 
 
-COMMANDS = [name for name in re.findall(r"^  ([a-z]+) ", kprof("help").stdout, re.M) if name != "help"]
+COMMANDS = [name for name in re.findall(r"^  ([a-z]+)  ", kprof("help").stdout, re.M) if name != "help"]
 
 
 @pytest.fixture

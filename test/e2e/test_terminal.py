@@ -85,7 +85,7 @@ MORE = [["report", "--by", "step", "a.pt.trace.json"], ["report", "--by", "shape
         ["report", "--torch", "a.pt.trace.json"], ["memory", "--step", "1", "a.pt.trace.json"], ["diff", "--all", "a.pt.trace.json", "b.pt.trace.json"],
         ["run", "--schedule", "12-10", "--", "true"], ["nothing"], ["help"], ["help", "help"], ["stacks", "--svg", "a.pt.trace.json"],
         ["events", "--by", "name", "a.pt.trace.json"], ["report", "--gizmo"], []]
-NAMES = re.findall(r"^  ([a-z]+) ", harness.cli("help").stdout, re.M)
+NAMES = re.findall(r"^  ([a-z]+)  ", harness.cli("help").stdout, re.M)
 
 
 def commands():
