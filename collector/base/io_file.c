@@ -43,36 +43,50 @@
     do (out) = (__typeof__(out))kp_io_call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0); \
     while ((out) == -EINTR)
 
+/*
+ * Closes a low number that was ours. Shells close numbers that they have closed before, and so ours: a number that they
+ * took since is theirs. What they open has no FD_CLOEXEC.
+ */
+static void low_close(int fd)
+{
+    const int flags = fcntl(fd, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC)) close(fd);
+}
+
 static int fd_high(int fd)
 {
     if (fd < 0 || fd >= KP_IO_FD_HIGH) return fd;
     int high = kp_fail_point("dup");
-    if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
+    if (high == 0) KP_IO_RETRY(high, fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH));
+    if (high == -EBADF) return high;               /* the host closed it */
     if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds leaves only this number */
     if (high < 0)
         high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* not 0 to 2: the host's output must not go there */
     if (high < 0) high = -errno;
-    close(fd);
+    low_close(fd);
     return high;
 }
 
-int kp_io_open(const char *path, int flags, int mode)
+enum { OPENS = 3 }; /* the host closed the number of those before */
+
+static int open_at(int dir, const char *name, int flags, int mode)
 {
-    int fd = kp_fail_point("open");
+    int fd = kp_fail_point("open"), high = fd;
     if (fd < 0) return fd;
-    /* /proc/self is another process's where that makes the call, and no disk */
-    if (strncmp(path, "/proc/", 6) == 0) KP_IO_RETRY(fd, open(path, flags | O_CLOEXEC, mode));
-    else KP_IO_CALL(fd, SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
-    return fd_high(fd);
+    for (int i = 0; i < OPENS && (i == 0 || high == -EBADF); i++) {
+        if (i == 1) flags &= ~(O_CREAT | O_EXCL); /* the file is there */
+        /* /proc/self is another process's where that makes the call, and no disk */
+        if (strncmp(name, "/proc/", 6) == 0) KP_IO_RETRY(fd, openat(dir, name, flags | O_CLOEXEC, mode));
+        else KP_IO_CALL(fd, SYS_openat, dir, name, flags | O_CLOEXEC, mode);
+        if (fd < 0) return fd;
+        high = fd_high(fd);
+    }
+    return high;
 }
 
-int kp_io_open_at(int dir, const char *name, int flags, int mode)
-{
-    int fd = kp_fail_point("open");
-    if (fd < 0) return fd;
-    KP_IO_CALL(fd, SYS_openat, dir, name, flags | O_CLOEXEC, mode);
-    return fd_high(fd);
-}
+int kp_io_open(const char *path, int flags, int mode) { return open_at(AT_FDCWD, path, flags, mode); }
+
+int kp_io_open_at(int dir, const char *name, int flags, int mode) { return open_at(dir, name, flags, mode); }
 
 int kp_io_close(int fd)
 {

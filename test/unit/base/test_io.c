@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -333,11 +334,46 @@ static void a_process_is_told_by_its_start(void **state)
     assert_int_equal(kp_io_process_start(INT32_MAX), 0);
 }
 
+/* The host closes a number of ours before it is moved, and its next pipe takes it. */
+static int closes, ends[2];
+int fcntl(int fd, int cmd, ...)
+{
+    va_list list;
+    va_start(list, cmd);
+    const long word = va_arg(list, long);
+    va_end(list);
+    if (cmd == F_DUPFD_CLOEXEC && closes > 0 && closes--) {
+        close(fd);
+        errno = EBADF;
+        return -1;
+    }
+    return (int)syscall(SYS_fcntl, fd, cmd, word);
+}
+
+/* bash closes the ends of a pipe twice. */
+static void a_host_that_closes_our_number_keeps_what_takes_it(void **state)
+{
+    (void)state;
+    closes = 1;
+    const int fd = kp_io_open(path_in_tmp("closed"), O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 100);
+    assert_int_equal(kp_io_write_all(fd, "a", 1), 1);
+    kp_io_close(fd);
+    closes = 9;
+    assert_int_equal(kp_io_open(path_in_tmp("closed"), O_RDONLY, 0), -EBADF);
+    closes = 0;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[0], F_GETFD, 0L), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_fd_is_high_and_closes_on_exec),
         cmocka_unit_test(a_low_fd_limit_still_gives_an_fd),
+        cmocka_unit_test(a_host_that_closes_our_number_keeps_what_takes_it),
         cmocka_unit_test(folders_are_made_on_the_way),
         cmocka_unit_test(fallocate_makes_the_blocks_exist),
         cmocka_unit_test(a_nap_that_is_refused_lasts_as_long),
