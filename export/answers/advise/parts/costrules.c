@@ -192,6 +192,13 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *x, int32_t nod
     kp_costplaces_add(&cost->places, x->tree, node, -1, (int64_t)all);
 }
 
+void kp_costrules_spans(const struct kp_costrules *x, uint32_t facts, struct kp_spans *out)
+{
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_node_is(x->tree, i, facts)) kp_spans_add(out, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns);
+    kp_spans_settle(out);
+}
+
 double kp_cost_exposed(const struct kp_costrules *x, int64_t start_ns, int64_t end_ns)
 {
     if (!x->out->has_gpu || end_ns <= start_ns) return 1;

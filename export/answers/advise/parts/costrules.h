@@ -63,6 +63,8 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *rules, int32_t
                  double weight);
 /* The share of a time in which no GPU computes; without a GPU all of it. */
 double kp_cost_exposed(const struct kp_costrules *rules, int64_t start_ns, int64_t end_ns);
+/* Adds the times of all nodes with one of these facts (namefacts.h), and settles them. */
+void kp_costrules_spans(const struct kp_costrules *rules, uint32_t facts, struct kp_spans *out);
 /* Charges the nodes of autograd that belong to what is in `charged` (by node: outermost ops of a forward pass). */
 void kp_cost_add_backward(struct kp_cost *cost, const struct kp_costrules *rules, const bool *charged);
 /* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */

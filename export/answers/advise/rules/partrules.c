@@ -423,13 +423,6 @@ static void line_gap_take(void *context, size_t step, int32_t node, int32_t befo
     }
 }
 
-static void loading_find(struct kp_spans *loading, const struct kp_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++)
-        if (kp_node_is(tree, i, KP_NAME_LOADER)) kp_spans_add(loading, tree->nodes[i].start_ns, tree->nodes[i].end_ns);
-    kp_spans_settle(loading);
-}
-
 static void line_gaps_walk(struct line_gaps *g)
 {
     for (size_t i = 0; i < g->x->chosen->step_count; i++) kp_longsteps_walk(g->x, i, true, line_gap_take, g);
@@ -455,6 +448,7 @@ static double line_gaps_most(struct line_gaps *g)
 static size_t line_gaps_find(struct line_gaps *g, double *ns)
 {
     size_t count = 0;
+    kp_costrules_spans(g->x, KP_NAME_LOADER, &g->loading);
     line_gaps_walk(g);
     *ns = line_gaps_most(g) / (double)g->x->chosen->step_count;
     if (*ns < ONE_GAP_NS || *ns < LINE_SHARE * g->x->out->step_ns) return 0;
@@ -471,7 +465,6 @@ static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *ru
 {
     struct line_gaps g = {.x = x, .of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *g.of)};
     struct kp_finding f = {.id = rule->id, .change = gap_change};
-    loading_find(&g.loading, x->tree);
     const bool may_wait = x->tree->trace->has_heap || x->out->mean_ns[KP_SPLIT_COMM] > 0 || /* traced; for ranks */
                           kp_costrules_is_crowded(x);
     f.steps = may_wait ? 0 : line_gaps_find(&g, &f.step_ns);

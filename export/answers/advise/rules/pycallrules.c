@@ -47,14 +47,6 @@ static bool is_in_call(const struct kp_costrules *x, size_t i, uint32_t fact)
     return kp_namefacts(x->tree->trace, kp_tree_stack(x->tree, &x->tree->nodes[i])) & fact;
 }
 
-/* What ranks wait for one another is no cost of what is sent. */
-static void collectives_find(struct kp_spans *of, const struct kp_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++)
-        if (kp_node_is(tree, i, KP_NAME_COLLECTIVE)) kp_spans_add(of, tree->nodes[i].start_ns, tree->nodes[i].end_ns);
-    kp_spans_settle(of);
-}
-
 static double weight_of(const struct kp_costrules *x, const struct kp_spans *without, int64_t from_ns, int64_t to_ns)
 {
     const double ns = (double)(to_ns - from_ns), left_out = (double)kp_spans_between(without, from_ns, to_ns);
@@ -69,7 +61,7 @@ static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const str
     int64_t until = INT64_MIN;
     uint32_t was = 0; /* the line of the op before, if that is in a call */
     if (!kp_waits_thread(&thread, x)) return;
-    if (fact == KP_NAME_DDP_BUFFERS) collectives_find(&without, x->tree);
+    if (fact == KP_NAME_DDP_BUFFERS) kp_costrules_spans(x, KP_NAME_COLLECTIVE, &without); /* ranks wait there */
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         const struct kp_kineto_event *const e = kp_tree_event(x->tree, i);
