@@ -350,14 +350,12 @@ static bool is_core_the_wait(const struct kp_advised *a, const struct worker *w)
 static void findings_drop(FILE *out, struct kp_advised *a, const struct worker *w)
 {
     struct kp_advice *const advice = &a->advice;
-    size_t kept = 0;
     fprintf(out,
             "    worker  is idle, and it has no CPU core for %.0f %% of the time that it wants one. The %.1f ms per "
             "step that the training waits for it are no finding: see them on a free machine\n",
             100 * kp_summary_core_waited(w->trace), waited_ns(a) / 1e6);
-    for (size_t i = 0; i < advice->count; i++)
-        if (!is_of_workers(&advice->findings[i])) advice->findings[kept++] = advice->findings[i];
-    advice->count = kept;
+    for (size_t i = advice->count; i-- > 0;)
+        if (is_of_workers(&advice->findings[i])) kp_finding_drop(advice, &advice->findings[i]);
 }
 
 /* All of them wait for work, and the training for them. */

@@ -186,7 +186,7 @@ static bool is_told(const struct kp_costrules *x, const struct tensor_loop *loop
         struct kp_finding *const f = kp_costrules_find(x, ids[i]);
         if (!f || !f->line || !kp_gapplace_is_function(f->line, kp_kineto_text(x->tree->trace, loop->line))) continue;
         if (2 * f->step_ns >= ns) return true;
-        *f = x->out->findings[--x->out->count];
+        kp_finding_drop(x->out, f);
     }
     return false;
 }

@@ -144,6 +144,8 @@ const char *kp_advice_bound(const struct kp_advice *advice);
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
 /* True if that begins with "between", "after", "before" or "around", and not with a line. */
 bool kp_finding_is_beside(const struct kp_finding *finding);
+/* Takes one of its findings out of the advice: those behind it move up. */
+void kp_finding_drop(struct kp_advice *advice, struct kp_finding *finding);
 
 /* gpusteps.c: where a host is ahead of its GPU, the GPU's steps, one for each of the host's. False: it is not. */
 bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

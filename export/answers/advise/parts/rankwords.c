@@ -154,8 +154,7 @@ bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *r
     return true;
 }
 
-/* What was a finding is said in a note. */
-static void finding_drop(struct kp_advice *a, struct kp_finding *f)
+void kp_finding_drop(struct kp_advice *a, struct kp_finding *f)
 {
     memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
 }
@@ -170,7 +169,7 @@ static void finding_reword(struct kp_advice *a, struct kp_finding *f, const stru
         snprintf(both, sizeof both, "%s%s%s", words->what, *note ? "; " : "", *note ? *note : "");
         if (f->longer_by) a->waited_ns += f->step_ns;
         *note = kp_strings_keep(texts, both);
-        finding_drop(a, f);
+        kp_finding_drop(a, f);
         return;
     }
     f->what = kp_strings_keep(texts, words->what);
