@@ -157,10 +157,9 @@ static bool exit_take(struct why_command *w, const struct kp_trace_source *sourc
 static int trace_open(struct kp_advised *a, const struct kp_trace_source *source, char *why, size_t why_bytes)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
-    const struct kp_choice all = {.first_step = -1, .last_step = -1};
     *a = (struct kp_advised){0};
     const int rc = kp_advised_read_part(&a->trace, &a->tree, &texts, source->path, true, &a->is_part, why, why_bytes);
-    return rc ? rc : kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+    return rc ? rc : kp_advised_choose(a, why, why_bytes);
 }
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)

@@ -56,10 +56,15 @@ int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const s
     return *is_part ? tree_make(tree, *trace, label, why, why_bytes) : rc;
 }
 
-static int judge(struct kp_advised *a, char *why, size_t why_bytes)
+int kp_advised_choose(struct kp_advised *a, char *why, size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
-    const int rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+    return kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+}
+
+static int judge(struct kp_advised *a, char *why, size_t why_bytes)
+{
+    const int rc = kp_advised_choose(a, why, why_bytes);
     if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
     return rc;
 }
@@ -97,8 +102,10 @@ static bool is_newer(const char *path, const struct timespec *than, struct stat 
             (st->st_mtim.tv_sec == than->tv_sec && st->st_mtim.tv_nsec >= than->tv_nsec));
 }
 
-/* Returns the path of the newest file of this kind, or NULL. The caller frees it. */
-static char *newest_find(const char *folder, bool (*is_wanted)(const char *name), const struct timespec *since)
+/* Returns the path of the newest file of this kind, or NULL. The caller frees it. Not one that begins with the `bytes`
+ * of `but`. */
+static char *newest_but(const char *folder, bool (*is_wanted)(const char *name), const struct timespec *since,
+                        const char *but, size_t bytes)
 {
     char *newest = NULL;
     struct timespec last = *since;
@@ -107,7 +114,7 @@ static char *newest_find(const char *folder, bool (*is_wanted)(const char *name)
         char *path;
         struct stat st;
         if (!is_wanted(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
-        if (is_newer(path, &last, &st)) {
+        if (is_newer(path, &last, &st) && !(bytes && strncmp(path, but, bytes) == 0)) {
             free(newest);
             newest = path;
             last = st.st_mtim;
@@ -117,6 +124,11 @@ static char *newest_find(const char *folder, bool (*is_wanted)(const char *name)
     }
     if (dir) closedir(dir);
     return newest;
+}
+
+static char *newest_find(const char *folder, bool (*is_wanted)(const char *name), const struct timespec *since)
+{
+    return newest_but(folder, is_wanted, since, NULL, 0);
 }
 
 char *kp_advised_newest(const char *folder) { return newest_find(folder, kp_input_is_trace, &(struct timespec){0, 0}); }
@@ -248,23 +260,6 @@ static void others_say(const char *folder, const struct timespec *since, const s
                folder);
 }
 
-struct newest {
-    const char *but_of; /* a process: the path of a trace of it, HOST_PID. with what is before */
-    size_t length;
-    char *path;
-};
-
-static void newest_look(void *context, const char *path, int64_t bytes)
-{
-    struct newest *const n = context;
-    struct stat st, last;
-    (void)bytes;
-    if (strncmp(path, n->but_of, n->length) == 0 || stat(path, &st) != 0) return;
-    if (n->path && stat(n->path, &last) == 0 && is_newer(n->path, &st.st_mtim, &last)) return;
-    free(n->path);
-    n->path = strdup(path);
-}
-
 struct run_end {
     const char *folder;
     const struct timespec *since;
@@ -296,10 +291,9 @@ static size_t process_length(const char *path)
 /* The program that started the ranks ends last, and has no steps: the newest trace of another process has them. */
 static bool other_say(const struct run_end *r, const char *path)
 {
-    struct newest other = {.but_of = path, .length = process_length(path)};
-    kp_advised_each(r->folder, r->since, newest_look, &other);
-    const bool is_said = other.path && trace_say(r, other.path, true);
-    free(other.path);
+    char *const other = newest_but(r->folder, kp_input_is_trace, r->since, path, process_length(path));
+    const bool is_said = other && trace_say(r, other, true);
+    free(other);
     return is_said;
 }
 
