@@ -45,12 +45,13 @@
 
 /*
  * Closes a low number that was ours. Shells close numbers that they have closed before, and so ours: a number that they
- * took since is theirs. What they open has no FD_CLOEXEC.
+ * took since is another file.
  */
-static void low_close(int fd)
+static void low_close(int fd, int high)
 {
-    const int flags = fcntl(fd, F_GETFD);
-    if (flags >= 0 && (flags & FD_CLOEXEC)) close(fd);
+    struct stat low, ours;
+    const bool is_known = high >= 0 && syscall(SYS_fstat, fd, &low) == 0 && syscall(SYS_fstat, high, &ours) == 0;
+    if (!is_known || (low.st_dev == ours.st_dev && low.st_ino == ours.st_ino)) close(fd);
 }
 
 static int fd_high(int fd)
@@ -63,7 +64,7 @@ static int fd_high(int fd)
     if (high < 0)
         high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* not 0 to 2: the host's output must not go there */
     if (high < 0) high = -errno;
-    low_close(fd);
+    low_close(fd, high);
     return high;
 }
 

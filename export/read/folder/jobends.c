@@ -20,7 +20,7 @@
 #include "export/read/kineto/kineto_facts.h"
 
 enum { LINE_BYTES = 1024 };
-#define CLOCKS_APART_NS INT64_C(1000000000) /* the time of a trace and that of a line */
+#define CLOCKS_APART_NS INT64_C(1000000000) /* the time of a trace and that of a line; each from a file, so any */
 
 /* The next part of a line, which a tab ends. */
 static void part_take(char **at, char *out, size_t bytes)
@@ -96,6 +96,7 @@ static bool is_of(const struct kp_jobend *e, const char *host, long pid)
 
 bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, int64_t since_ns, struct kp_jobend *out)
 {
+    const int64_t early_ns = since_ns < INT64_MIN + CLOCKS_APART_NS ? INT64_MIN : since_ns - CLOCKS_APART_NS;
     int64_t until_ns = INT64_MAX; /* behind exec the process is another program, with lines of its own */
     *out = (struct kp_jobend){.pid = pid, .rank = -1, .step = -1};
     for (size_t i = 0; i < ends->count; i++) {
@@ -104,7 +105,7 @@ bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, 
     }
     for (size_t i = 0; i < ends->count; i++) {
         const struct kp_jobend *const e = &ends->of[i];
-        const int64_t from_ns = e->is_exec ? since_ns : since_ns - CLOCKS_APART_NS;
+        const int64_t from_ns = e->is_exec ? since_ns : early_ns;
         if (is_of(e, host, pid) && e->at_ns >= from_ns && e->at_ns <= until_ns) word_put(out, e);
     }
     return out->at_ns;
