@@ -64,9 +64,10 @@ static struct {
 } speed;
 
 /* A window by time, where nothing counts steps. All ranks begin it at one time of the clock on the wall, which somebody
- * may set meanwhile: it is read once, and then CLOCK_MONOTONIC counts. */
+ * may set meanwhile: it is read once, and then CLOCK_MONOTONIC counts. Where this thread gets no core, it begins late,
+ * and lasts as long. */
 static struct {
-    uint64_t begin_ms, end_ms; /* of CLOCK_MONOTONIC. 0: none; until it is stopped */
+    uint64_t begin_ms, for_ms, end_ms; /* of CLOCK_MONOTONIC. 0: none; until it is stopped; not open */
     bool is_open;
 } timed;
 
@@ -240,7 +241,7 @@ static int arm(void)
     if (job.call.target && has_steps()) return kp_window_ask(&wish, &begins);
     if (job.call.at_ms <= wall) return -ERANGE;
     timed.begin_ms = kp_clock_ms() + (job.call.at_ms - wall);
-    timed.end_ms = job.call.for_ms ? timed.begin_ms + job.call.for_ms : 0;
+    timed.for_ms = job.call.for_ms;
     return 0;
 }
 
@@ -254,6 +255,7 @@ static void timed_turn(void)
     if (!timed.is_open) {
         const int err = kp_window_ask(&wish, &begins);
         timed.is_open = err == 0;
+        timed.end_ms = timed.for_ms ? kp_clock_ms() + timed.for_ms : 0;
         if (err) kp_log(0, "no window was opened at its time (%s)", kp_log_error_text(err));
     }
     if (timed.is_open && timed.end_ms && now_ms < timed.end_ms) return;

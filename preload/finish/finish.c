@@ -241,6 +241,8 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
         kp_fmt(last_trace, sizeof last_trace, "%s", result->path);
     } else if (err != -ENODATA) {
         total.failed++;
+    } else if (!result->lost && had_activity()) {
+        KP_LOG_ONCE(0, "a window has no trace: nothing ran in it that is recorded");
     }
     total.lost += result->lost; /* also when the drops left nothing to export */
     pthread_mutex_unlock(&finish_lock);

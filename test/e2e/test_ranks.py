@@ -191,7 +191,7 @@ class Job:
     def wait_for(self, is_so):
         until = time.monotonic() + harness.LONG
         while not is_so():
-            assert time.monotonic() < until
+            assert time.monotonic() < until, [(self.files(r), self.status(r)) for r in range(len(self.ranks))]
             time.sleep(0.05)
 
     def wait_for_steps(self, ranks=None):
