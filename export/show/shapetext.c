@@ -32,6 +32,14 @@ static const char *list_end(const char *at)
 
 static const char *next_item(const char *at) { return at + strspn(at, ", "); }
 
+const char *kp_shapetext_input(const char *text, size_t number, size_t *bytes)
+{
+    const char *at = text + (*text == '['), *end = list_end(at);
+    for (; end && number; number--) end = list_end(at = next_item(end));
+    *bytes = end ? (size_t)(end - at) : 0;
+    return end ? at : NULL;
+}
+
 /* How many tensors from here on are equal. *end: where the last of them ends. */
 static size_t run_measure(const char *item, size_t n, const char **end)
 {

@@ -18,6 +18,9 @@ const char *kp_shapetext_torch(char *out, size_t bytes, const char *text);
 /* "[[32, 100], [], [100]]": how many numbers all tensors have, and the largest. A scalar has none. */
 void kp_shapetext_numbers(const char *text, double *all, double *largest);
 
+/* The input of that number, from 0 on: "[100]". NULL: there are fewer. */
+const char *kp_shapetext_input(const char *text, size_t number, size_t *bytes);
+
 /* Types of floating point among an op's tensors. */
 enum { KP_TYPES_DOUBLE = 1, KP_TYPES_FLOAT = 2, KP_TYPES_HALF = 4, KP_TYPES_BFLOAT16 = 8 };
 uint8_t kp_shapetext_type(const char *name, size_t bytes); /* of an input, as torch names it; 0: none of these */

@@ -98,25 +98,37 @@ def said_at_end(folder, *traces):
     return harness.cli("run", "--advise", "-o", folder, "--", "sh", "-c", each, "sh", *traces).stderr
 
 
-def test_the_late_rank_is_told_with_its_line(tmp_path):
-    command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", harness.SCRIPTS / "late_rank.py"]
-    run = harness.run_kprof(None, tmp_path / "out", command=command, KPROF_WITH_STACK="ops", OMP_NUM_THREADS=1,
-                            schedule="wait=1,warmup=1,active=7,repeat=1").ok()
+def run_late(folder, *arguments, **settings):
+    """The number of the line at which rank 1 is late, the traces, and their findings by rank."""
+    program = harness.SCRIPTS / "late_rank.py"
+    command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program, *arguments]
+    run = harness.run_kprof(None, folder, command=command, OMP_NUM_THREADS=1, schedule="wait=1,warmup=1,active=7,repeat=1", **settings).ok()
     found = {json.loads(line)["file"]: json.loads(line)["findings"] for line in harness.cli("advise", "--json", *run.traces).stdout.splitlines()}
-    of = {rank: next(f for file, f in found.items() if f"_r{rank}_" in file) for rank in (0, 1)}
-    source = (harness.SCRIPTS / "late_rank.py").read_text().splitlines()
-    number = next(i for i, line in enumerate(source, 1) if "# line: slow" in line)
-    line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms per step there, ([0-9.]+) ms on the other\.$"
+    number = next(i for i, line in enumerate(program.read_text().splitlines(), 1) if "# line: slow" in line)
+    return number, run.traces, {rank: next(f for file, f in found.items() if f"_r{rank}_" in file) for rank in (0, 1)}
+
+
+def test_the_late_rank_is_told_with_its_line(tmp_path):
+    number, traces, of = run_late(tmp_path / "out", KPROF_WITH_STACK="ops", KPROF_RECORD_SHAPES=1)
+    line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms per step there, ([0-9.]+) ms on the other\. It calls aten::mm 13 times per step, the other 1\.$"
     waits, late = of[0][0], of[1][0]
-    assert waits["what"].startswith("the step waits for rank 1, ") and late["id"] == "late-rank", found
+    assert waits["what"].startswith("the step waits for rank 1, ") and late["id"] == "late-rank", of
     assert late["line"] == f"late_rank.py:{number} load", late
     for finding in (waits, late):
         there, other = map(float, re.search(line, finding["change"]).groups())
         assert there > 1 and other == 0
-    assert "healthy" not in harness.cli("advise", *run.traces).stdout
-    alone = next(path for path in run.traces if "_r0_" in path.name)
-    assert f"late_rank.py:{number} load takes " in said_at_end(tmp_path / "both", *run.traces)
+    assert "healthy" not in harness.cli("advise", *traces).stdout
+    alone = next(path for path in traces if "_r0_" in path.name)
+    assert f"late_rank.py:{number} load takes " in said_at_end(tmp_path / "both", *traces)
     assert "First compare the ranks: `kprof advise` with the traces of all" in said_at_end(tmp_path / "alone", alone)
+
+
+@pytest.mark.parametrize("shapes", [True, False])
+def test_the_late_rank_is_told_with_its_larger_inputs(tmp_path, shapes):
+    number, _, of = run_late(tmp_path / "out", "larger", KPROF_WITH_STACK="ops", KPROF_RECORD_SHAPES=int(shapes))
+    for finding in (of[0][0], of[1][0]):
+        assert re.search(rf"\. Its inputs are 16\.0 times as large from aten::fill_ at late_rank\.py:{number} load on: \[400, 400\] there, \[100, 100\] on the other\.$"
+                         if shapes else r"\. Larger inputs are not ruled out: kprof run --record-shapes compares them\.$", finding["change"]), of
 
 
 # ---- the process group knows it ----

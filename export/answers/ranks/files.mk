@@ -2,6 +2,7 @@
 SRC_ranks := \
     export/answers/ranks/errorfile.c \
     export/answers/ranks/lastwords.c \
+    export/answers/ranks/rankinputs.c \
     export/answers/ranks/rankjson.c \
     export/answers/ranks/ranklonger.c \
     export/answers/ranks/rankmatch.c \
@@ -11,6 +12,7 @@ SRC_ranks := \
 UNIT_ranks := \
     test/unit/ranks/test_errorfile.c \
     test/unit/ranks/test_lastwords.c \
+    test/unit/ranks/test_rankinputs.c \
     test/unit/ranks/test_rankjson.c \
     test/unit/ranks/test_ranklonger.c \
     test/unit/ranks/test_rankwaits.c \

@@ -2,6 +2,7 @@
 /* rankwaits.c - which rank of a job the others wait for, from the traces of all */
 #include "export/answers/ranks/rankwaits.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "export/read/facts/namefacts.h"
 #include "export/read/facts/nocore.h"
 
-enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
+enum { RANKS_SHOWN = 8, PLACE_BYTES = 200, INPUTS_BYTES = 512 };
 #define CAUSE_LEAST_MS 0.1
 #define LATE_SHARE 0.8     /* of what ranks wait */
 #define PLACE_LEAST 0.001  /* of the steps */
@@ -210,6 +211,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     kp_commkinds_add(&w->kinds, tree, within);
     parts_add(row, tree, chosen);
     if (chosen->step_count) places_add(row, tree, chosen);
+    kp_rankinputs_add(w, row, tree, chosen);
     steps_add(row, (uint32_t)(w->trace_count - 1), tree, chosen);
     for (size_t i = 0; i < tree->count; i++)
         if (kp_collective_is(tree, i, on_device) && kp_spans_has(within, tree->nodes[i].start_ns))
@@ -363,20 +365,43 @@ const struct kp_rankplace *kp_rankwaits_place(const struct kp_rankwaits *w, cons
     return place.at >= 0 ? &late->places[place.at] : NULL;
 }
 
-bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late)
+/* The part of its steps, and the line or op. Returns the length. */
+static int more_tell(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late,
+                     const struct more *part)
 {
     static const char *const names[] = {
         [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "work outside ops"};
     const char *const s = w->rank_count > 2 ? "s" : "";
-    const struct more part = part_most(w, late), place = place_most(w, late, &part);
-    if (part.at < 0 || late != kp_rankwaits_late(w)) return false;
-    const int used = snprintf(out, bytes, "it spends %.1f ms of each step on %s, the other%s %.1f ms", part.own,
-                              names[part.at], s, part.others);
-    if (place.at < 0 || (size_t)used >= bytes) return true;
+    const struct more place = place_most(w, late, part);
+    const int used = snprintf(out, bytes, "it spends %.1f ms of each step on %s, the other%s %.1f ms", part->own,
+                              names[part->at], s, part->others);
+    if (place.at < 0 || (size_t)used >= bytes) return used;
     const struct kp_rankplace *const best = &late->places[place.at];
-    snprintf(out + used, bytes - (size_t)used, "; %s%s takes %.1f ms per step there, %.1f ms on the other%s",
-             best->is_backward ? KP_TOP_BACKWARD_OF : "", best->name, place.own, place.others, s);
-    return true;
+    return used + snprintf(out + used, bytes - (size_t)used,
+                           "; %s%s takes %.1f ms per step there, %.1f ms on the other%s",
+                           best->is_backward ? KP_TOP_BACKWARD_OF : "", best->name, place.own, place.others, s);
+}
+
+/* What it has to do more of: in ops, or on a GPU, where the host's time tells little. */
+static void inputs_tell(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late,
+                        const struct more *part)
+{
+    *out = 0;
+    if (kp_commkinds_most(&w->kinds) == KP_COMM_STAGES) return;
+    if (late->has_device) kp_rankinputs_tell(out, bytes, w, late, kp_rankwaits_kept_ns(w, late->rank));
+    else if (part->at == KP_RANK_OPS) kp_rankinputs_tell(out, bytes, w, late, 1e6 * (part->own - part->others));
+}
+
+bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late)
+{
+    char inputs[INPUTS_BYTES];
+    const struct more part = part_most(w, late);
+    if (late != kp_rankwaits_late(w)) return false;
+    inputs_tell(inputs, sizeof inputs, w, late, &part);
+    const int used = part.at >= 0 ? more_tell(out, bytes, w, late, &part) : 0;
+    if (!used) inputs[0] = (char)tolower(inputs[0]);
+    if (*inputs && (size_t)used < bytes) snprintf(out + used, bytes - (size_t)used, "%s%s", used ? ". " : "", inputs);
+    return used || *inputs;
 }
 
 const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *w)
@@ -607,6 +632,7 @@ void kp_rankwaits_fini(struct kp_rankwaits *w)
         for (size_t p = 0; p < w->ranks[i].place_count; p++) free(w->ranks[i].places[p].name);
         free(w->ranks[i].places);
         free(w->ranks[i].each);
+        kp_keyindex_fini(&w->ranks[i].calls);
     }
     for (size_t i = 0; i < w->trace_count; i++) {
         kp_spans_fini(&w->traces[i].within);

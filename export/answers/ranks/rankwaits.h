@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "export/read/facts/commkinds.h"
+#include "export/read/store/keyindex.h"
 #include "export/read/tree/chosen.h"
 
 struct kp_collective {
@@ -61,6 +62,8 @@ struct kp_rankwait {
     size_t place_count, place_capacity;
     struct kp_rankstep *each;
     size_t each_count, each_capacity;
+    struct kp_keyindex calls; /* of ops in its steps: rankinputs.c */
+    bool has_shapes, has_device;
 };
 struct kp_rankasked { /* a question that waits for the traces of all ranks: kp_rankwaits_longer() */
     long rank;
@@ -111,7 +114,7 @@ const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
 const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);
 /* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
 double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
-enum { KP_RANKCAUSE_BYTES = 480 };
+enum { KP_RANKCAUSE_BYTES = 1024 };
 /* Of the rank that is late alone: says which part of its steps is longer than the others' by most, and at which line
  * or op: "it spends ...". False: none is, or another rank is late, or none. */
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
@@ -164,6 +167,14 @@ struct kp_ranklonger kp_rankwaits_longer(const struct kp_rankwaits *waits, long 
                                          bool is_each_nth);
 /* Keeps that question, of the trace that was added last. */
 void kp_rankwaits_ask(struct kp_rankwaits *waits, const char *longer_by, bool is_each_nth);
+
+/* rankinputs.c: Keeps what ops a rank calls in its steps, with the shapes of their inputs. */
+void kp_rankinputs_add(struct kp_rankwaits *waits, struct kp_rankwait *row, const struct kp_tree *tree,
+                       const struct kp_chosen *chosen);
+/* Says why the late rank spends `more_ns` more of each step in ops, or on its GPU: "Its inputs are ..."; "": not
+ * known. */
+void kp_rankinputs_tell(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late,
+                        double more_ns);
 
 /* rankmatch.c: Sorts the collectives so that those of one set lie together, and fills `sets` and the counts of what
  * is in none. The ranks are sorted. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks over gloo, under torchrun, of which rank 1 makes its batch with far more work."""
+"""Two ranks over gloo, under torchrun, of which rank 1 makes its batch with more products; "larger": with larger ones."""
+import sys
 import time
 
 import torch
@@ -8,8 +9,10 @@ import torch.distributed as dist
 
 def load(rank):
     x, y = torch.randn(16, 32), torch.randint(0, 4, (16,))
-    for _ in range(12 if rank == 1 else 0):
-        torch.mm(torch.ones(400, 400), torch.ones(400, 400))  # line: slow
+    is_larger = "larger" in sys.argv
+    n = 100 if is_larger and rank == 0 else 400
+    for _ in range(12 if is_larger or rank == 1 else 0):
+        torch.mm(torch.ones(n, n), torch.ones(n, n))  # line: slow
     return x, y
 
 

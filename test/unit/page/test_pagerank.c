@@ -95,7 +95,7 @@ static char *verdict_of(int first_wait, int second_wait)
 
 #define LATE                                                                                                       \
     "it spends 0.8 ms of each step on ops, the other 0.4 ms; aten::mm takes 0.8 ms per step there, 0.4 ms on the " \
-    "other"
+    "other. Larger inputs are not ruled out: kprof run --record-shapes compares them"
 
 /* Takes what the docs say of a finding out of the verdict. */
 static void about_take(char *verdict)

@@ -81,9 +81,26 @@ static void numbers_are_counted_by_tensor(void **state)
     }
 }
 
+static void an_input_is_found_by_its_number(void **state)
+{
+    static const char text[] = "[[32, 100], [], [[2, 3], [4]]]";
+    static const char *const inputs[] = {"[32, 100]", "[]", "[[2, 3], [4]]", NULL};
+    size_t bytes;
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        const char *const input = kp_shapetext_input(text, i, &bytes);
+        assert_int_equal(input != NULL, inputs[i] != NULL);
+        assert_int_equal(bytes, inputs[i] ? strlen(inputs[i]) : 0);
+        if (input) assert_memory_equal(input, inputs[i], bytes);
+    }
+    assert_null(kp_shapetext_input("", 0, &bytes));
+    assert_null(kp_shapetext_input("[[7", 0, &bytes));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_input_is_found_by_its_number),
         cmocka_unit_test(numbers_are_counted_by_tensor),
         cmocka_unit_test(types_other_than_float_alone_are_shown),
         cmocka_unit_test(equal_tensors_of_a_list_are_counted),
