@@ -32,7 +32,11 @@ struct kp_column {
     double (*get)(const void *table, const void *row); /* NAN: not known, "-" in text, left out of JSON */
     const char *(*text)(const void *table, const void *row, char *room, size_t bytes); /* instead of `get`; NULL:
     nothing, not even blanks before it, which a column without a width may have; left out of JSON */
+    const char *brief; /* its title in `kprof view`; NULL: not there */
 };
+/* In place of a width. */
+#define KP_BRIEF(text) KP_ALSO_BRIEF(0, text)
+#define KP_ALSO_BRIEF(least, text) least, .brief = text
 struct kp_columns {
     const struct kp_column *of;
     size_t count;
@@ -75,10 +79,19 @@ void kp_columns_json(struct kp_jsonout *j, const struct kp_columns *c, const voi
         (void)room, (void)bytes;                                                                     \
         return value;                                                                                \
     }
-#define KP_COLUMN_ROW(id, title, key, unit, width, shown, value) \
-    {title, key, KP_UNIT_##unit, width, column_##id##_is_shown, column_##id##_get, NULL},
-#define KP_COLUMN_ROW_TEXT(id, title, key, width, shown, value) \
-    {title, key, KP_UNIT_COUNT, width, column_##id##_is_shown, NULL, column_##id##_text},
+#define KP_COLUMN_ROW(id, its_title, its_key, of_unit, least, shown, value) \
+    {.title = its_title,                                                    \
+     .key = its_key,                                                        \
+     .unit = KP_UNIT_##of_unit,                                             \
+     .width = least,                                                        \
+     .is_shown = column_##id##_is_shown,                                    \
+     .get = column_##id##_get},
+#define KP_COLUMN_ROW_TEXT(id, its_title, its_key, least, shown, value) \
+    {.title = its_title,                                                \
+     .key = its_key,                                                    \
+     .width = least,                                                    \
+     .is_shown = column_##id##_is_shown,                                \
+     .text = column_##id##_text},
 #define KP_COLUMNS(name, LIST)              \
     LIST(KP_COLUMN_GET, KP_COLUMN_GET_TEXT) \
     static const struct kp_column name[] = {LIST(KP_COLUMN_ROW, KP_COLUMN_ROW_TEXT)};

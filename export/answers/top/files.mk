@@ -3,6 +3,7 @@ SRC_top := \
     export/answers/top/phaserows.c \
     export/answers/top/slowest.c \
     export/answers/top/timeshares.c \
+    export/answers/top/topcolumns.c \
     export/answers/top/topcopies.c \
     export/answers/top/tophead.c \
     export/answers/top/topjson.c \

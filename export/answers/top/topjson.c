@@ -141,6 +141,7 @@ KP_FIELDS(head, struct kp_top_report, HEAD)
 /* ---- rows ---- */
 
 struct topjson_row {
+    const struct kp_top_report *report;
     const struct kp_top *top;
     const struct kp_top_row *row;
 };
@@ -156,37 +157,6 @@ static void path_put(struct kp_jsonout *j, const char *key, const struct topjson
     if (shown != name) kp_jsonout_text(j, key, module ? module : shown);
     kp_frametext_fini(&text);
 }
-
-#define KP_TABLE struct kp_top
-#define KP_ROW struct kp_top_row
-#define BY_MODULE kp_top_is_by_module(t)
-#define GPU_MODULE BY_MODULE && t->has_gpu
-#define COST(field) (double)r->cost.field
-#define OF_ONE(value) r->name ? value : NAN /* not of what lies in no module */
-/* clang-format off */
-#define COLUMNS(NUMBER, TEXT) \
-    NUMBER(self, NULL, "self_ms", MS, 0, true, COST(self_ns)) \
-    NUMBER(total, NULL, "total_ms", MS, 0, true, COST(total_ns)) \
-    NUMBER(gpu_self, NULL, "gpu_self_ms", MS, 0, t->has_gpu, COST(gpu_self_ns)) \
-    NUMBER(gpu_total, NULL, "gpu_total_ms", MS, 0, t->has_gpu, COST(gpu_total_ns)) \
-    NUMBER(modules, NULL, "modules", COUNT, 0, t->by == KP_TOP_BY_CLASS, OF_ONE(r->modules)) \
-    NUMBER(forward, NULL, "forward_ms", MS, 0, BY_MODULE, OF_ONE(COST(total_ns) - COST(backward_ns))) \
-    NUMBER(backward, NULL, "backward_ms", MS, 0, BY_MODULE, OF_ONE(COST(backward_ns))) \
-    NUMBER(gpu_forward, NULL, "gpu_forward_ms", MS, 0, GPU_MODULE, OF_ONE(COST(gpu_total_ns) - COST(gpu_backward_ns))) \
-    NUMBER(gpu_backward, NULL, "gpu_backward_ms", MS, 0, GPU_MODULE, OF_ONE(COST(gpu_backward_ns))) \
-    NUMBER(total_step, NULL, "total_ms_a_step", MS, 0, BY_MODULE && t->steps, \
-           OF_ONE(A_STEP(kp_top_row_step_total_ns(t, r), t))) \
-    NUMBER(share, NULL, "self_percent", PERCENT, 0, true, kp_top_row_share(t, r)) \
-    NUMBER(count, NULL, "count", COUNT, 0, true, COST(count)) \
-    NUMBER(step, NULL, "ms_a_step", MS, 0, t->steps != 0, A_STEP(kp_top_row_step_ns(t, r), t)) \
-    NUMBER(call, NULL, "ms_a_call", MS, 0, t->calls != 0, kp_top_row_self_ns(t, r) / (double)t->calls) \
-    NUMBER(memory, NULL, "self_bytes", BYTES, 0, t->has_memory, COST(self_bytes)) \
-    NUMBER(gpu_memory, NULL, "gpu_self_bytes", BYTES, 0, t->has_gpu_memory, COST(gpu_self_bytes)) \
-    NUMBER(longest, NULL, "gpu_longest_ms", MS, 0, t->by == KP_TOP_BY_KERNEL, COST(gpu_most_ns)) \
-    NUMBER(moved, NULL, "bytes", BYTES, 0, t->by == KP_TOP_BY_KERNEL, r->cost.moved_bytes ? COST(moved_bytes) : NAN) \
-    NUMBER(speed, NULL, "gb_s", TIMES, 0, t->by == KP_TOP_BY_KERNEL, r->cost.moved_bytes ? kp_top_gbps(&r->cost) : NAN)
-KP_COLUMNS(columns, COLUMNS)
-/* clang-format on */
 
 /* Text of a row's shapes: its types stand behind the last bracket. */
 static const char *types_of(const char *text)
@@ -213,7 +183,7 @@ static const char *shapes_of(const char *text, char *room, size_t bytes)
     IF(IS_BY(SHAPE), SOME, types, types_of(TEXT_OF(shapes))) \
     IF(!(IS_BY(CLASS)), OTHER, path, (KP_TYPE("string"), path_put, r)) \
     IF(r->row->is_backward, BOOL, backward, true) \
-    F(COLUMNS, , (columns, r->top, r->row)) \
+    F(COLUMNS, , (kp_top_columns, r->report, r->row)) \
     IF(HAS_LINE && IS_BY(KERNEL), TEXT, op, TEXT_OF(line)) \
     IF(HAS_LINE && !(IS_BY(KERNEL)), TEXT, line, TEXT_OF(line)) \
     IF(HAS_LINE && r->row->is_line_backward, BOOL, line_backward, true) \
@@ -237,7 +207,7 @@ static double percent_left(const struct kp_top_report *r)
     F(TEXT, by, r->by) \
     F(TEXT, sort, r->sort) \
     F(TEXT, rows_of, r->top->is_of_steps ? "steps" : "all") \
-    F(LIST, rows, (row, kp_top_shown(r), &(struct topjson_row){r->top, &r->top->rows[i]})) \
+    F(LIST, rows, (row, kp_top_shown(r), &(struct topjson_row){r, r->top, &r->top->rows[i]})) \
     F(WHOLE, more_rows, r->top->count - kp_top_shown(r)) \
     F(FIXED, more_percent, (4, percent_left(r)))
 KP_FIELDS(report, struct kp_top_report, REPORT)

@@ -256,17 +256,12 @@ static bool is_nested(struct building *b, const struct kp_node *node, size_t row
 
 void kp_top_cost_add(struct kp_top_cost *to, const struct kp_top_cost *from)
 {
-    to->count += from->count;
-    to->self_ns += from->self_ns;
-    to->total_ns += from->total_ns;
-    to->gpu_self_ns += from->gpu_self_ns;
-    to->gpu_total_ns += from->gpu_total_ns;
-    to->backward_ns += from->backward_ns;
-    to->gpu_backward_ns += from->gpu_backward_ns;
-    to->self_bytes += from->self_bytes;
-    to->gpu_self_bytes += from->gpu_self_bytes;
-    to->moved_bytes += from->moved_bytes;
-    if (from->gpu_most_ns > to->gpu_most_ns) to->gpu_most_ns = from->gpu_most_ns;
+#define ADD(field) to->field += from->field;
+#define MOST(field) \
+    if (from->field > to->field) to->field = from->field;
+#define KP_FIGURE(type, field, joins, page) joins(field)
+#include "export/answers/top/topcolumns.def"
+#undef KP_FIGURE
 }
 
 static struct kp_top_cost own_part(struct kp_top_cost cost, bool is_counted, bool nested)

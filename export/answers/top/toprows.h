@@ -18,12 +18,10 @@ enum kp_top_by {
 };
 enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_GPU };
 
-struct kp_top_cost { /* bytes that an allocator op took are those of the op that called it (decisions/092) */
-    int64_t count, self_bytes, gpu_self_bytes;
-    double self_ns, total_ns, gpu_self_ns, gpu_total_ns;
-    double backward_ns, gpu_backward_ns; /* of the total, once modules are joined */
-    double gpu_most_ns;                  /* by kernel: the longest */
-    int64_t moved_bytes;                 /* by kernel: of copies and fills; 0: not in the file */
+struct kp_top_cost {
+#define KP_FIGURE(type, field, joins, page) type field;
+#include "export/answers/top/topcolumns.def"
+#undef KP_FIGURE
 };
 /* Stands before a line, or module, of the forward op: of its backward ops. */
 #define KP_TOP_BACKWARD_OF "backward of "

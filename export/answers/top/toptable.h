@@ -33,6 +33,18 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r); /* tophead.c *
 /* How the program ended, in the words of kprof why. NULL: by itself, it may still run, or nothing tells. */
 const char *kp_top_ended(const struct kp_top_report *r); /* tophead.c */
 void kp_top_table_print(FILE *out, const struct kp_top_report *r);
+/* topcolumns.c: the columns of a row; the table is a struct kp_top_report */
+enum {
+#define KP_NUMBER(id, ...) KP_TOP_COLUMN_##id,
+#define KP_TEXT KP_NUMBER
+#include "export/answers/top/topcolumns.def"
+#undef KP_NUMBER
+#undef KP_TEXT
+    KP_TOP_COLUMNS
+};
+extern const struct kp_column kp_top_columns[KP_TOP_COLUMNS];
+bool kp_top_shows_memory(const struct kp_top *top);
+bool kp_top_shows_lines(const struct kp_top *top); /* of the program, beside rows of something else */
 /* topcopies.c: by kernel, a line for each direction and kind of host memory of copies, and for fills */
 void kp_top_copies_print(FILE *out, const struct kp_top *top);
 /* GB/s of copies; 0: the file does not say how many bytes. */

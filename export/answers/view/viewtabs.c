@@ -13,7 +13,7 @@
 #include "export/read/frames/modulename.h"
 #include "export/answers/stacks/stepparts.h"
 #include "export/answers/top/timeshares.h"
-#include "export/answers/top/toprows.h"
+#include "export/answers/top/toptable.h"
 #include "export/show/units.h"
 #include "export/answers/view/viewparts.h"
 
@@ -136,6 +136,30 @@ static void line_add(const struct kp_view *v, struct kp_view_tab *tab, int32_t r
     lines_add(tab, row, "line", line);
 }
 
+static enum kp_view_kind kind_of(enum kp_unit unit)
+{
+    return unit == KP_UNIT_COUNT ? KP_VIEW_COUNT : unit == KP_UNIT_SHARE ? KP_VIEW_SHARE : KP_VIEW_TIME;
+}
+
+/* Puts the rows of `top` into a tab, by the columns of topcolumns.def that the view has. */
+static void rows_put(const struct kp_view *v, struct kp_view_tab *tab, const struct kp_top *top)
+{
+    const struct kp_top_report report = {.top = top};
+    const struct kp_column *columns[KP_VIEW_COLUMNS_MAX];
+    for (const struct kp_column *c = kp_top_columns; c < kp_top_columns + KP_TOP_COLUMNS; c++) {
+        if (!c->brief || !c->is_shown(&report) || tab->column_count == KP_VIEW_COLUMNS_MAX) continue;
+        columns[tab->column_count] = c;
+        tab->columns[tab->column_count++] = (struct kp_view_column){c->brief, kind_of(c->unit)};
+    }
+    for (size_t i = 0; i < top->count; i++) {
+        const struct kp_top_row *r = &top->rows[i];
+        const char *const name = text_of(v, kp_modulename_frame_id(v->tree->trace, r->name));
+        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, *name ? name : "(no name)");
+        for (int c = 0; c < tab->column_count; c++) tab->rows[row].values[c] = columns[c]->get(&report, r);
+        if (r->line && top->by == KP_TOP_BY_OP) line_add(v, tab, row, r);
+    }
+}
+
 static void ops_make(struct kp_view *v)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_OPS];
@@ -143,24 +167,8 @@ static void ops_make(struct kp_view *v)
     kp_top_build(&top, v->tree, &v->chosen, KP_TOP_BY_OP);
     if (v->chosen.is_phase) kp_top_add_gap(&top, !v->chosen.ended_by); /* as in its report */
     kp_top_order(&top, KP_TOP_SELF);
-    *tab = (struct kp_view_tab){.title = "Ops",
-                                .what = "op or function",
-                                .columns = {{"self", KP_VIEW_TIME},
-                                            {"share", KP_VIEW_SHARE},
-                                            {"total", KP_VIEW_TIME},
-                                            {"calls", KP_VIEW_COUNT},
-                                            {"GPU", KP_VIEW_TIME}},
-                                .column_count = top.has_gpu ? 5 : 4,
-                                .sort = top.has_gpu ? 4 : 0};
-    for (size_t i = 0; i < top.count; i++) {
-        const struct kp_top_row *r = &top.rows[i];
-        const char *const name = text_of(v, kp_modulename_frame_id(v->tree->trace, r->name));
-        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, *name ? name : "(no name)");
-        const double values[] = {r->cost.self_ns, top.sum.cost.self_ns > 0 ? r->cost.self_ns / top.sum.cost.self_ns : 0,
-                                 r->cost.total_ns, (double)r->cost.count, r->cost.gpu_self_ns};
-        memcpy(tab->rows[row].values, values, sizeof values);
-        if (r->line) line_add(v, tab, row, r);
-    }
+    *tab = (struct kp_view_tab){.title = "Ops", .what = "op or function", .sort = top.has_gpu ? 4 : 0};
+    rows_put(v, tab, &top);
     snprintf(tab->empty, sizeof tab->empty, "No op in the chosen time.");
     kp_top_fini(&top);
 }
@@ -170,22 +178,10 @@ static void kernels_make(struct kp_view *v)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_KERNELS];
     struct kp_top top;
-    *tab = (struct kp_view_tab){.title = "Kernels",
-                                .what = "kernel, copy or fill",
-                                .columns = {{"time", KP_VIEW_TIME},
-                                            {"times", KP_VIEW_COUNT},
-                                            {"mean", KP_VIEW_TIME},
-                                            {"longest", KP_VIEW_TIME}},
-                                .column_count = 4};
+    *tab = (struct kp_view_tab){.title = "Kernels", .what = "kernel, copy or fill"};
     kp_top_build(&top, v->tree, &v->chosen, KP_TOP_BY_KERNEL);
     kp_top_order(&top, KP_TOP_SELF);
-    for (size_t i = 0; i < top.count; i++) {
-        const struct kp_top_cost *c = &top.rows[i].cost;
-        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, text_of(v, top.rows[i].name));
-        const double values[] = {c->gpu_self_ns, (double)c->count, c->count ? c->gpu_self_ns / (double)c->count : 0,
-                                 c->gpu_most_ns};
-        memcpy(tab->rows[row].values, values, sizeof values);
-    }
+    rows_put(v, tab, &top);
     snprintf(tab->empty, sizeof tab->empty, "No GPU work was recorded.");
     kp_top_fini(&top);
 }
