@@ -6,9 +6,10 @@
  * process itself goes on: " RANK STEP\tEXCEPTION\tPLACE\tlost_peer\tWAY". Rank and last step are -1 where there is
  * none, and the texts "". It is there from the first trace on, with KP_ENDS_PENDING as its status until the process
  * exits. WAY is "exec of sh" where it became that program, which leaves the lines of exec before its own, or
- * "_exit with status 3".
+ * "_exit with status 3", or "SIGABRT of NCCL's watchdog".
  */
 #pragma once
 
 #define KP_ENDS_PENDING (-1)
 #define KP_ENDS_EXEC "exec of "
+#define KP_ENDS_WATCHDOG "SIGABRT of NCCL's watchdog"

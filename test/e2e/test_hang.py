@@ -340,8 +340,8 @@ def test_the_rank_that_ended_a_job_is_told_first(programs, tmp_path, how, by):
     assert ends[0]["how"].startswith(by.replace("LINE", line)) and text.startswith("rank 1 ended " + by.replace("LINE", line)), text
 
 
-@pytest.mark.parametrize("name, odd", [("SIGKILL", 0), ("SIGSEGV", 1)])
-def test_under_torchrun_the_rank_that_a_signal_ended_is_told_first_with_the_signal(tmp_path, monkeypatch, name, odd):
+@pytest.mark.parametrize("name, odd", [("SIGKILL", 0), ("SIGSEGV", 1), ("a collective's limit", 1), ("NCCL's watchdog", 0)])
+def test_under_torchrun_the_rank_that_ended_the_job_is_told_first_with_the_signal(tmp_path, monkeypatch, name, odd):
     monkeypatch.setattr(ends, "RANKS", 2)
     monkeypatch.setattr(ends, "PYTHON", str(harness.PYTHON))
     end, = (one for one in ends.DEATHS if one.name == name)

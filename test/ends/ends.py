@@ -39,12 +39,14 @@ class End:
     signal: int = 0  # sent to the odd rank from outside
 
 
+WAITED = r"by SIGTERM after step 2, and others had waited for it in c10d::allreduce_ for \d+\.\d s$"
 HANGS = [End("stuck in Python", "python", "absent", "python"), End("stuck in C", "c", "absent", "c"), End("lock of two threads", "lock", "absent", "lock"),
          End("never comes, waits for work", "queue", "absent", "queue"), End("collectives in other order", "order", "mismatch", "order"),
          End("before the first step", "first", "absent", "python"), End("at exit", "atexit", "absent", "python"),
          End("SIGSTOP", "none", "stopped", signal=signal.SIGSTOP)]
 DEATHS = [End("SIGKILL", "none", "by SIGKILL", signal=signal.SIGKILL), End("cgroup limit", "cgroup", "by SIGKILL"),
-          End("abort", "abort", "by SIGABRT"), End("exception", "exception", "by ValueError", "exception"), End("SIGSEGV", "segv", "by SIGSEGV")]
+          End("abort", "abort", "by SIGABRT"), End("exception", "exception", "by ValueError", "exception"), End("SIGSEGV", "segv", "by SIGSEGV"),
+          End("a collective's limit", "limit", WAITED), End("NCCL's watchdog", "watchdog", WAITED)]
 
 
 def line_of(comment):

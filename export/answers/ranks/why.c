@@ -5,7 +5,8 @@
  * A launcher ends the ranks that are left by SIGTERM, so such a rank is no cause where another went by itself. Of the
  * others one whose exception says that another rank was gone is no cause either. Of those that are left the one whose
  * last op or step ended first is: the rest went on until they missed it. Where a process wrote before it ended that it
- * stands (KPROF_HANG), and did nothing more, that is the cause of all ends.
+ * stands (KPROF_HANG), and did nothing more, that is the cause of all ends. Where the others waited in a collective
+ * until it took too long, the rank that did not come to it is the cause, whatever ended that one.
  */
 #include "export/answers/ranks/why.h"
 
@@ -19,7 +20,8 @@
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 
-#define BEHIND_NS INT64_C(200000000) /* a launcher looks at its ranks that often, and ends those that are left */
+#define BEHIND_NS INT64_C(200000000)  /* a launcher looks at its ranks that often, and ends those that are left */
+#define WAITED_NS INT64_C(2000000000) /* least silence of a rank that a collective's limit ended */
 enum { OUT_OF_STEP_NS = 1000000000 };
 
 static bool is_collective(const struct kp_tree *tree, size_t i)
@@ -48,6 +50,23 @@ static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
         if (until >= latest) latest = until, out->has_waited |= is_collective(tree, i);
     }
     out->has_waited |= has_begun_one;
+}
+
+/* Of a ring without steps it is not known: it has lost its first collectives. */
+static void came_look(struct kp_why_end *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_why_came *const came = &out->came;
+    const struct kp_step *const last = chosen->step_count ? &chosen->steps[chosen->step_count - 1] : NULL;
+    came->is_known = !kp_ended_went_on(tree->trace) && (last || !kp_ended_is_last_part(tree->trace));
+    came->step = last ? last->number : -1;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const n = &tree->nodes[i];
+        if (n->on_device || !kp_node_is(tree, i, KP_NAME_COMM_OP) || (last && n->start_ns < last->end_ns)) continue;
+        came->collectives++;
+        const char *const name = kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name);
+        if (!*came->last || strchr(name, ':')) snprintf(came->last, sizeof came->last, "%s", name);
+    }
+    out->silent_ns = tree->trace->end_ns - out->last_ns;
 }
 
 /* Behind a window: what it had done by its lines a step, by its own word, or at least in the window. */
@@ -116,6 +135,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     const bool is_named = told_put(t, known->by);
     const char *const signal = kp_ended_signal(t);
     times_look(&e, tree);
+    came_look(&e, tree, chosen);
     e.gone_ns = known->gone_ns;
     const bool is_told = kp_ended_badly(t) || is_named, is_open = kp_ended_went_on(t);
     e.is_bad = !known->is_running && (is_told || (is_open && known->end == KP_WHY_GONE));
@@ -124,7 +144,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     e.is_asked = !kp_ended_exception(t) && is_of_sigterm(signal);
     e.has_lost_peer = kp_ended_lost_peer(t);
     e.has_oom = kp_ended_oom(t);
-    e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
+    e.has_crashed = e.is_bad && !kp_ended_exception(t) && !e.has_lost_peer && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
     e.is_of_window = is_open;
     e.steps = known->is_last_step ? known->step + 1 : 0;
@@ -144,8 +164,8 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     e.last_ns = e.begun_ns = end->at_ns;
     e.is_bad = *by;
     e.is_asked = !*end->exception && is_of_sigterm(end->by);
-    e.has_lost_peer = end->has_lost_peer;
-    e.has_crashed = !*end->exception && is_of_a_crash(end->by);
+    e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
+    e.has_crashed = !*end->exception && !e.has_lost_peer && is_of_a_crash(end->by);
     snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
     snprintf(e.how, sizeof e.how, "by %s%s%s%s %s", by, *at ? " at " : "", at, *at ? "," : "", after);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
@@ -189,10 +209,47 @@ static void late_mark(struct kp_why *why)
     }
 }
 
+static int by_way(const struct kp_why_came *a, const struct kp_why_came *b)
+{
+    if (a->step != b->step) return a->step < b->step ? -1 : 1;
+    return a->collectives < b->collectives ? -1 : a->collectives > b->collectives;
+}
+
+/* Torch before 2.3 gives its watchdog no name, so an abort may be the watchdog's. */
+static bool has_waited_out(const struct kp_why_end *e)
+{
+    const bool may = e->has_lost_peer || (e->has_crashed && strncmp(e->how, "by SIGABRT ", 11) == 0);
+    return may && e->came.is_known && e->came.collectives && e->silent_ns >= WAITED_NS;
+}
+
+/* The rank that did not come to the collective in which all others waited until they ended of that. */
+static void missed_mark(struct kp_why *why)
+{
+    struct kp_why_end *far = NULL, *least = NULL;
+    for (size_t i = 0; i < why->count; i++) {
+        struct kp_why_end *const e = &why->of[i];
+        if (!e->is_bad) continue;
+        if (!e->is_asked && !has_waited_out(e)) return; /* it has a cause of its own */
+        if (!e->is_asked && (!far || by_way(&e->came, &far->came) > 0)) far = e;
+        if (e->came.is_known && (!least || by_way(&e->came, &least->came) < 0)) least = e;
+    }
+    for (size_t i = 0; far && i < why->count; i++) {
+        struct kp_why_end *const e = &why->of[i];
+        char text[160];
+        if (!e->is_bad || !e->came.is_known || by_way(&e->came, &least->came) > 0 || by_way(&e->came, &far->came) >= 0)
+            continue;
+        e->is_missed = true;
+        snprintf(text, sizeof text, ", and others had waited for it in %s for %.1f s", far->came.last,
+                 (double)far->silent_ns / 1e9);
+        strncat(e->how, text, sizeof e->how - strlen(e->how) - 1);
+    }
+}
+
 static int by_cause(const void *a, const void *b)
 {
     const struct kp_why_end *const x = a, *const y = b;
     if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
+    if (x->is_missed != y->is_missed) return x->is_missed ? -1 : 1;
     if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
     if (x->has_crashed != y->has_crashed) return x->has_crashed ? -1 : 1;       /* exceptions follow it */
     if (x->has_lost_peer != y->has_lost_peer) return x->has_lost_peer ? 1 : -1; /* whatever the clocks say */
@@ -224,6 +281,7 @@ void kp_why_settle(struct kp_why *why)
     for (size_t i = 0; i < why->count; i++) /* the program went on behind the window */
         if (why->of[i].is_of_window && why->of[i].gone_ns) why->of[i].last_ns = why->of[i].gone_ns;
     late_mark(why);
+    missed_mark(why);
     if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
 }
 

@@ -17,13 +17,21 @@ struct kp_why_end {            /* how one process ended */
     bool is_kept;              /* that is of its ring */
     bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
     bool has_waited;           /* the last that it did, or began, was a collective */
-    bool has_lost_peer;        /* by an exception that says that another rank was gone */
+    bool has_lost_peer;        /* by an exception that says that another rank was gone, or by NCCL's watchdog */
     bool has_crashed;          /* by a signal that no launcher sends first */
     bool has_oom;              /* `how` says that memory was out */
     bool is_of_window;         /* its last trace was over before it ended */
-    long steps;                /* that it had done, where it is known; else 0 */
-    bool has_stood;            /* it did nothing more after it had written that it stands */
-    char word[16];             /* "killed", "ended" */
+    struct kp_why_came {       /* how far it came */
+        bool is_known;
+        long step;          /* the last whole one; -1: none */
+        size_t collectives; /* that it called behind that */
+        char last[64];      /* and the last of them */
+    } came;
+    int64_t silent_ns;                      /* it did nothing for so long before it ended */
+    bool is_missed;                         /* the others waited for it until they ended */
+    long steps;                             /* that it had done, where it is known; else 0 */
+    bool has_stood;                         /* it did nothing more after it had written that it stands */
+    char word[16];                          /* "killed", "ended" */
     char recorded[KP_ENDED_RECORDED_BYTES]; /* of a ring (KPROF_RING): "the last 31.2 s before it ended"; else "" */
     char how[KP_LASTWORDS_BYTES + 80];      /* "by ValueError at train.py:18 main, after step 4" */
 };

@@ -78,7 +78,9 @@ static void word_put(struct kp_jobend *out, const struct kp_jobend *e)
     const bool is_first = !out->at_ns, is_later = out->is_pending || e->at_ns > out->at_ns;
     if (e->is_pending && !is_first) return; /* whatever its time, another line knows more */
     out->is_pending = e->is_pending;
-    if (is_later && *e->by) snprintf(out->by, sizeof out->by, "%s", e->by);
+    const bool is_more = kp_ended_says_more(e->by, out->by);
+    const bool is_less = kp_ended_says_more(out->by, e->by);
+    if (*e->by && (is_more || (is_later && !is_less))) snprintf(out->by, sizeof out->by, "%s", e->by);
     if (is_later) out->at_ns = e->at_ns;
     if (!e->is_own || e->is_pending) return;
     out->is_own = true;

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "export/read/kineto/kineto_facts.h"
 
@@ -17,7 +18,10 @@ const char *kp_ended_signal(const struct kp_kineto *trace) { return kp_kineto_fa
 
 const char *kp_ended_exception(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.exception"); }
 
-bool kp_ended_lost_peer(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.lost_peer"); }
+bool kp_ended_lost_peer(const struct kp_kineto *trace)
+{
+    return kp_kineto_fact(trace, "kprof.lost_peer") || kp_ended_by_watchdog(kp_ended_by(trace));
+}
 
 const char *kp_ended_oom(const struct kp_kineto *trace)
 {
@@ -27,8 +31,17 @@ const char *kp_ended_oom(const struct kp_kineto *trace)
 const char *kp_ended_by(const struct kp_kineto *trace)
 {
     const char *const exception = kp_ended_exception(trace), *const signal = kp_ended_signal(trace);
-    return exception ? exception : signal ? signal : kp_kineto_fact(trace, "kprof.exec");
+    const char *const own = kp_kineto_fact(trace, "kprof.exec");
+    return exception ? exception : signal && !(own && kp_ended_says_more(own, signal)) ? signal : own;
 }
+
+bool kp_ended_says_more(const char *by, const char *than)
+{
+    const size_t bytes = strlen(than);
+    return strncmp(by, than, bytes) == 0 && by[bytes] == ' ';
+}
+
+bool kp_ended_by_watchdog(const char *by) { return by && strstr(by, "'s watchdog"); }
 
 bool kp_ended_badly(const struct kp_kineto *trace) { return kp_ended_early(trace) || kp_ended_exception(trace); }
 

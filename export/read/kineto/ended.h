@@ -12,10 +12,14 @@ const char *kp_ended_signal(const struct kp_kineto *trace);
 const char *kp_ended_exception(const struct kp_kineto *trace);
 /* What KPROF_ON_OOM said of memory in the step of that exception; NULL: nothing. */
 const char *kp_ended_oom(const struct kp_kineto *trace);
-/* That exception says that another rank was gone. */
+/* That exception says that another rank was gone, or NCCL's watchdog ended this one. */
 bool kp_ended_lost_peer(const struct kp_kineto *trace);
 /* The exception, else the signal, else "exec of sh", as which the process went on; NULL: not noted. */
 const char *kp_ended_by(const struct kp_kineto *trace);
+/* "SIGABRT of NCCL's watchdog" says more than "SIGABRT". */
+bool kp_ended_says_more(const char *by, const char *than);
+/* Torch ended the process, since a collective of NCCL took too long. */
+bool kp_ended_by_watchdog(const char *by);
 /* The process was gone early, or an exception ended it. */
 bool kp_ended_badly(const struct kp_kineto *trace);
 #define KP_ENDED_WITHOUT_EXIT "without an exit (killed, or by os._exit)"

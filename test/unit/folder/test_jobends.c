@@ -72,6 +72,25 @@ static void a_process_that_became_another_program_says_which(void **state)
     assert_true(end.is_own && !end.is_pending && !end.has_lost_peer && end.step == 4);
 }
 
+static void a_word_of_its_own_that_says_more_than_the_signal_stays(void **state)
+{
+    (void)state;
+    static const char own[] = "42 6 1000 0 4\t\t\t\tSIGABRT of NCCL's watchdog\n", told[] = "42 6 2000\n";
+    for (int is_first = 0; is_first < 2; is_first++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s%s", is_first ? own : told, is_first ? told : own);
+        write_ends("h_42.ends", text);
+        read_and_remove();
+        assert_true(kp_jobends_find(&ends, "h", 42, 0, &end));
+        assert_string_equal(end.by, "SIGABRT of NCCL's watchdog");
+        assert_int_equal(end.at_ns, 2000);
+    }
+    write_ends("h_42.ends", "42 6 1000 0 4\t\t\t\tSIGABRT of NCCL's watchdog\n42 9 2000\n");
+    read_and_remove();
+    assert_true(kp_jobends_find(&ends, "h", 42, 0, &end));
+    assert_string_equal(end.by, "SIGKILL");
+}
+
 static void behind_exec_it_is_another_program_with_lines_of_its_own(void **state)
 {
     (void)state;
@@ -153,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_process_says_of_itself_is_joined_with_its_signal),
         cmocka_unit_test(a_process_that_became_another_program_says_which),
+        cmocka_unit_test(a_word_of_its_own_that_says_more_than_the_signal_stays),
         cmocka_unit_test(behind_exec_it_is_another_program_with_lines_of_its_own),
         cmocka_unit_test(a_number_of_another_machine_or_of_before_is_another_process),
         cmocka_unit_test(what_goes_on_is_pending_until_another_line_comes),

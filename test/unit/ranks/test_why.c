@@ -315,6 +315,85 @@ static void a_program_that_became_another_one_says_so(void **state)
     assert_string_equal(told(), "rank 0 was killed by SIGKILL after step 4\n");
 }
 
+#define WATCHED "\"complete\":false,\"ended_by\":\"SIGABRT\",\"exec\":\"SIGABRT of NCCL's watchdog\""
+#define TIMED "\"complete\":true,\"exception\":\"DistBackendError\",\"lost_peer\":true"
+
+/* A rank that called so many collectives behind step 4, and did nothing for so long then. */
+static void add_silent(int rank, const char *ended, int collectives, int silent_ms)
+{
+    void *state = NULL;
+    assert_int_equal(little_setup(&state), 0);
+    struct little *const t = state;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{%s},\"distributedInfo\":{\"rank\":%d,\"world_size\":4},", ended,
+             rank);
+    numbered_step(t, 4, 0, 1000);
+    op(t, "c10d::allreduce_", 100, 900);
+    op(t, "aten::mm", 1000, 100);
+    for (int i = 0; i < collectives; i++) op(t, "c10d::allreduce_", 1200 + 100 * i, 50);
+    for (int i = 0; i < collectives; i++) op(t, "record_param_comms", 1210 + 100 * i, 30);
+    event(t, "Trace", "PyTorch Profiler (0)", 1, 0, 1500 + 1000 * silent_ms, "");
+    assert_int_equal(choose(t, &everything), 0);
+    kp_why_add(&why, &t->tree, &t->chosen, &known);
+    assert_int_equal(little_teardown(&state), 0);
+}
+
+#define MISSED "rank 2 ended by SIGTERM after step 4, and others had waited for it in c10d::allreduce_ for "
+
+static void a_rank_for_which_the_others_waited_until_they_ended_is_the_cause(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {WATCHED, TIMED, "\"complete\":false,\"ended_by\":\"SIGABRT\""};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        add_silent(0, ends[i], 1, 5000);
+        add_silent(1, TERMED, 1, 5000); /* it waited, too */
+        add_silent(2, TERMED, 0, 6000);
+        const char *const text = told();
+        assert_ptr_equal(strstr(text, MISSED "5.0 s; others followed\n"), text);
+    }
+}
+
+/* The one that was gone first is on another machine, and rank 2 would have come in time. */
+static void a_rank_is_not_the_cause_where_nobody_waited_long_or_one_has_a_cause_of_its_own(void **state)
+{
+    (void)state;
+    add_silent(0, TIMED, 1, 1000);
+    add_silent(2, TERMED, 0, 1000);
+    assert_int_equal(strncmp(told(), "rank 0 ended by DistBackendError", 32), 0);
+    add_silent(0, WATCHED, 1, 5000);
+    add_silent(1, CAUSE, 1, 0);
+    add_silent(2, TERMED, 0, 6000);
+    assert_int_equal(strncmp(told(), "rank 1 ended by ValueError", 26), 0);
+    add_silent(0, WATCHED, 1, 5000);
+    add_silent(2, TERMED, 1, 5000);
+    assert_int_equal(strncmp(told(), "rank 0 ended by SIGABRT of NCCL's watchdog after step 4;", 56), 0);
+}
+
+/* Of a ring without a step the first collectives are lost: nobody knows how far the rank came. */
+static void how_far_a_rank_came_is_not_known_where_steps_are_not(void **state)
+{
+    (void)state;
+    add_silent(0, WATCHED, 1, 5000);
+    add_silent(2, TERMED ",\"went_on\":true", 0, 6000);
+    assert_int_equal(strncmp(told(), "rank 0 ended by SIGABRT of NCCL's watchdog", 42), 0);
+}
+
+/* Its launcher was told of a signal alone; an abort of another thread is a crash. */
+static void the_watchdog_s_abort_follows_whatever_the_launcher_was_told(void **state)
+{
+    (void)state;
+    add_silent(0, WATCHED, 1, 0);
+    told_by(1, CAUSE, 9000, "exit status 1", 1000);
+    assert_int_equal(strncmp(told(), "rank 1 ended by ValueError", 26), 0);
+    struct kp_jobend e = {.pid = 7, .rank = 0, .step = 3, .at_ns = 1000, .by = "SIGABRT of NCCL's watchdog"};
+    kp_why_add_untraced(&why, &e);
+    told_by(1, CAUSE, 9000, "exit status 1", 1000);
+    assert_int_equal(strncmp(told(), "rank 1 ended by ValueError", 26), 0);
+    snprintf(e.by, sizeof e.by, "SIGABRT");
+    kp_why_add_untraced(&why, &e);
+    told_by(1, CAUSE, 9000, "exit status 1", 0);
+    assert_int_equal(strncmp(told(), "rank 0 ended by SIGABRT after step 3", 36), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +419,10 @@ int main(void)
         cmocka_unit_test(what_left_no_trace_is_told_by_its_own_word),
         cmocka_unit_test(a_program_that_became_another_one_says_so),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
+        cmocka_unit_test(a_rank_for_which_the_others_waited_until_they_ended_is_the_cause),
+        cmocka_unit_test(a_rank_is_not_the_cause_where_nobody_waited_long_or_one_has_a_cause_of_its_own),
+        cmocka_unit_test(how_far_a_rank_came_is_not_known_where_steps_are_not),
+        cmocka_unit_test(the_watchdog_s_abort_follows_whatever_the_launcher_was_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
