@@ -54,19 +54,33 @@ def test_each_step_has_a_line_with_its_time(tmp_path):
     assert not any(line["recorded"] for line in lines) and lines[-1]["resident"] > 50000
 
 
-def test_a_rank_for_which_the_others_wait_records_its_next_steps_and_no_other_does(tmp_path):
+def watched_for_one_behind(tmp_path, *odd):
+    """What three ranks log, and their folder."""
     ranks, out = [], tmp_path / "out"
     for rank in range(3):
         env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=out, KPROF_TRIGGER="behind", OMP_NUM_THREADS=1, RANK=rank, WORLD_SIZE=3,
                                         LOCAL_RANK=rank, LOCAL_WORLD_SIZE=3)
-        command = [str(part) for part in harness.script_command("behind.py", tmp_path / "store", 1)]
+        command = [str(part) for part in harness.script_command("behind.py", tmp_path / "store", *odd)]
         ranks.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     said = [rank.communicate(timeout=harness.LONG)[1] for rank in ranks]
+    assert len(list(out.glob("*.steps"))) == 3, said  # KPROF_SUMMARY is set by it
+    return said, out
+
+
+def test_a_rank_for_which_the_others_wait_records_its_next_steps_and_no_other_does(tmp_path):
+    said, out = watched_for_one_behind(tmp_path, 1)
     told = re.search(r"rank 1 is behind: a collective is open for (\d+) % of its steps, and for (\d+) % of those of 2 other ranks: steps", said[1])
     assert told and int(told[1]) + 19 <= int(told[2]), said
     assert not any("is behind" in said[rank] for rank in (0, 2)), said
     assert facts.load(only(out, "*_r1_*.pt.trace.json.gz")) and only(out, "*.pt.trace.json.gz")
-    assert len(list(out.glob("*.steps"))) == 3  # KPROF_SUMMARY is set by it
+
+
+def test_of_ranks_that_wait_for_each_other_alike_none_is_recorded(tmp_path):
+    said, out = watched_for_one_behind(tmp_path)
+    assert not any("is behind" in text for text in said) and not list(out.glob("*.pt.trace.json.gz")), said
+    for path in out.glob("*.steps"):  # each rank was looked at: it had the steps and the time for it
+        lines = [line for line in lines_of(path) if line["dur"]]
+        assert sum(line["count"] for line in lines) >= 32 and lines[-1]["end"] - lines[0]["end"] > 30e9 and any(line["collectives"] for line in lines)
 
 
 def test_watch_says_that_it_ended(tmp_path):
