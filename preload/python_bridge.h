@@ -85,6 +85,10 @@ uint32_t kp_applied_count(const void *arguments);
 void kp_applied_get(const void *arguments, uint32_t at, struct kp_applied *out);
 void kp_applied_item(const struct kp_applied *list, uint32_t at, struct kp_applied *out); /* one of a list's items */
 
+/* lastexception.c, any thread: Python's main thread is to note the exception that ends the program, whether or not
+ * anything is recorded. False: not asked yet. */
+bool kp_lastexception_ask(void);
+
 /*
  * pywhere.c: where the threads of Python stand, for a helper thread, which is none of them. It takes no lock and stops
  * no thread. One call at a time.

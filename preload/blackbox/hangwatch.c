@@ -207,6 +207,8 @@ static void tell(enum kp_hangwatch_finding finding, uint64_t for_ms)
     kp_where_drop(&text);
 }
 
+bool kp_hangwatch_has_step(void) { return state.last.has_step; }
+
 uint32_t kp_hangwatch_look(void)
 {
     const uint64_t now_ms = kp_clock_ms();

@@ -19,7 +19,8 @@ bool kp_hangwatch_is_wanted(void);
 /* Looks, if that is due, and writes where all threads stand if the program does. Returns in how many ms the next look
  * is due. On kprof-control. */
 uint32_t kp_hangwatch_look(void);
-void kp_hangwatch_alive(void); /* kprof_alive(): any thread */
+bool kp_hangwatch_has_step(void); /* a program that is watched has ended a step; on kprof-control */
+void kp_hangwatch_alive(void);    /* kprof_alive(): any thread */
 void kp_hangwatch_forget(void);
 
 /* --- the decision, which reads no clock and no file --- */

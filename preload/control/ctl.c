@@ -32,6 +32,8 @@
 #include "preload/run.h"
 #include "preload/blackbox/hangwatch.h"
 #include "preload/blackbox/where.h"
+#include "preload/finish/childends.h"
+#include "preload/python_bridge.h"
 #include "preload/torch_bridge.h"
 #include "schedule/ctl_proto.h"
 #include "collector/base/kp_poison.h"
@@ -251,12 +253,23 @@ static void early_turn(void)
     (void)socket_open(early_path, &early);
 }
 
+/* A program that is watched for a hang says how it ends, also where nothing is recorded. */
+static uint32_t hang_look(void)
+{
+    static bool is_asked;
+    const uint32_t ms = kp_hangwatch_look();
+    if (!kp_hangwatch_has_step()) return ms;
+    if (!is_asked) is_asked = kp_lastexception_ask();
+    kp_childends_await();
+    return ms;
+}
+
 /* What is due beside clients; in how many ms the next is. */
 static uint32_t looks(void)
 {
     early_turn();
     const uint32_t job_ms = kp_ctl_job_look();
-    const uint32_t watch_ms = has_begun() ? kp_hangwatch_look() : job_ms;
+    const uint32_t watch_ms = has_begun() ? hang_look() : job_ms;
     return job_ms < watch_ms ? job_ms : watch_ms;
 }
 
@@ -267,7 +280,7 @@ static void watch_alone(void)
 {
     kp_ctl_job_end();
     while (kp_hangwatch_is_wanted() && has_begun() && goes_on()) {
-        const uint32_t ms = kp_hangwatch_look();
+        const uint32_t ms = hang_look();
         kp_helpers_sleep((uint64_t)(ms < ALONE_MS ? ms : ALONE_MS) * 1000000);
     }
 }

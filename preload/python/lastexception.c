@@ -2,7 +2,8 @@
 /*
  * lastexception.c - notes the exception that ends the program, and the line of the program it came from
  *
- * Called by: distributed.c (adds the watch), CPython before it calls sys.excepthook. Both with the GIL. Cold.
+ * Called by: distributed.c and hangwatch.c (both add the watch), CPython before it calls sys.excepthook, with the GIL.
+ *            Cold.
  * Owns:      nothing
  * Memory:    none
  * On fail:   neither the trace nor HOST_PID.ends says how the program ended
@@ -21,6 +22,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/guard.h"
 #include "preload/python/pycalls.h"
+#include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -130,3 +132,8 @@ static void on_exception(void *args)
 }
 
 void kp_lastexception_watch(void) { kp_pyaudit_add_exception(on_exception); }
+
+bool kp_lastexception_ask(void)
+{
+    return kp_python_get() && kp_python_api.call_later && kp_python_later(kp_lastexception_watch);
+}

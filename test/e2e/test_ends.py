@@ -151,6 +151,14 @@ def test_what_recorded_nothing_leaves_no_file(how, tmp_path, torch_double):
     assert not (tmp_path / "k").exists()
 
 
+@pytest.mark.parametrize("how", ["plain", "three", "raises", "_exit", "abort"])
+def test_a_program_that_is_watched_for_a_hang_says_how_it_ended(how, tmp_path, torch_double):
+    lines = (harness.SCRIPTS / "ends_alone.py").read_text().splitlines()
+    line = str(next(n for n, text in enumerate(lines, 1) if text.endswith("raise error")))
+    assert why(tmp_path, torch_double, how, "--schedule", "none", "--hang", "5s", pause=4) == BEHIND[how][0].replace("LINE", line)
+    assert not list((tmp_path / "k").glob("*.json.gz"))
+
+
 @pytest.mark.parametrize("more, is_read", [("", False), (',"exception":"ValueError"', True), (',"went_on":true', True)])
 def test_the_events_of_a_program_that_ended_by_itself_are_not_read(more, is_read, tmp_path):
     event = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":7,"ts":%d,"dur":1}'
