@@ -349,6 +349,27 @@ def of_lengths(path, lengths):
     return {finding["id"]: finding["what"] for finding in advised(trace.write(path))["findings"]}
 
 
+def of_compiled(path, second):
+    """What is said of 20 steps of 4 ms of compiled code. The second compiles for a second; from it on this region runs."""
+    trace = advicetraces.Trace(deviceProperties=[])
+    at = 1000
+    for number in range(20):
+        more = 1_000_000 if number == 1 else 0
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, 4000 + more)
+        trace.add("cpu_op", "TorchDynamo Cache Lookup", 1, at, 10)
+        trace.add("cpu_op", f"Torch-Compiled Region: {second if number else '0/0'}", 1, at + 20 + more, 3900, **{"Call stack": advicetraces.SICK})
+        trace.add("cpu_op", "aten::mm", 1, at + 30 + more, 3880, **{"Call stack": advicetraces.SICK})
+        at += 4000 + more
+    return advised(trace.write(path))["findings"]
+
+
+def test_a_second_compilation_in_the_second_step_is_told_and_a_first_is_not(tmp_path):
+    again, = of_compiled(tmp_path / "again.pt.trace.json", "0/1")
+    assert again["id"] == "recompilation" and again["what"].startswith("torch.compile compiles again in step 1: 1000.0 ms, "), again
+    assert (again["once_step"], again["severity"]) == (1, "warning") and again["once_ms"] == pytest.approx(1000, rel=1e-3)
+    assert [finding["id"] for finding in of_compiled(tmp_path / "first.pt.trace.json", "1/0")] == ["slow-steps"]
+
+
 def test_steps_that_differ_by_more_than_they_grow_are_no_drift(tmp_path):
     """As on a machine that others use: the growth has an order, but is less than steps beside each other differ."""
     told = of_lengths(tmp_path / "grows.pt.trace.json", [100 + 5 * i for i in range(20)])

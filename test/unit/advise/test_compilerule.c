@@ -4,6 +4,9 @@
 
 enum { STEPS = 13, USUAL_US = 10000, FORWARD_US = 30000, BACKWARD_US = 20000 };
 
+/* What the steps before `first` run, and those from it on: code that was compiled once, or again. */
+static const char *code[2] = {"Torch-Compiled Region: 0/0", "Torch-Compiled Region: 0/0"};
+
 /* Steps of 10 ms; those of `every` compile: 30 ms before forward, 20 more in backward. `rows`: of their inputs. */
 static struct kp_advice advice_of(struct little *t, int first, int every, bool has_shapes)
 {
@@ -15,7 +18,7 @@ static struct kp_advice advice_of(struct little *t, int first, int every, bool h
         if (has_shapes) snprintf(dims, sizeof dims, "\"Input Dims\":[[64, 64], [8, %d, 64], []]", 24 + 4 * (i / every));
         numbered_step(t, i, at, USUAL_US + wait + more);
         event(t, "cpu_op", "TorchDynamo Cache Lookup", 1, at, 10, "");
-        event(t, "cpu_op", "Torch-Compiled Region: 0/0", 1, at + 20 + wait, 4000, "");
+        event(t, "cpu_op", code[i >= first], 1, at + 20 + wait, 4000, "");
         event(t, "cpu_op", "CompiledFunction", 1, at + 30 + wait, 3000, dims);
         event(t, "cpu_op", "CompiledFunctionBackward", 1, at + 4020 + wait, 5970 + more, "");
         at += USUAL_US + wait + more;
@@ -49,7 +52,7 @@ static void one_recompilation_is_told_and_is_not_critical(void **state)
     const struct kp_advice a = advice_of(*state, 7, 99, false);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "recompilation");
-    assert_non_null(strstr(a.findings[0].what, "compiles again in step 7: 50.0 ms each"));
+    assert_non_null(strstr(a.findings[0].what, "compiles again in step 7: 50.0 ms, 30.0 of"));
     assert_false(a.findings[0].is_critical);
 }
 
@@ -59,6 +62,34 @@ static void the_first_compilation_is_none(void **state)
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "recompilation");
 }
 
+/* In the second step a size is another one for the first time. */
+static void a_second_compilation_is_told_in_the_first_steps(void **state)
+{
+    static const struct {
+        const char *before, *from;
+        bool is_again;
+    } rows[] = {{"Torch-Compiled Region: 0/0", "Torch-Compiled Region: 0/1", true},
+                {"Torch-Compiled Region: 1/0", "Torch-Compiled Region: 0/0", false}, /* code of its own */
+                {"Torch-Compiled Region: 0/1", "Torch-Compiled Region: 0/1", false}, /* that was compiled before */
+                {"Torch-Compiled Region", "Torch-Compiled Region", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        code[0] = rows[i].before, code[1] = rows[i].from;
+        assert_int_equal(little_setup(state), 0);
+        const struct kp_advice a = advice_of(*state, 1, 99, false);
+        const struct kp_finding *const f = &a.findings[0];
+        const bool is_told = a.count && strcmp(f->id, "recompilation") == 0;
+        if (is_told != rows[i].is_again) fail_msg("row %zu: %zu findings", i, a.count);
+        if (is_told) {
+            assert_non_null(strstr(f->what, "compiles again in step 1: 50.0 ms, 30.0 of them"));
+            assert_float_equal(f->once_ns, (FORWARD_US + BACKWARD_US) * 1e3, 1);
+            assert_int_equal(f->once_step, 1);
+            assert_false(f->is_critical);
+        }
+        assert_int_equal(little_teardown(state), 0);
+    }
+    code[0] = code[1] = "Torch-Compiled Region: 0/0";
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -66,6 +97,7 @@ int main(void)
         LITTLE(the_size_that_changes_is_named),
         LITTLE(one_recompilation_is_told_and_is_not_critical),
         LITTLE(the_first_compilation_is_none),
+        cmocka_unit_test(a_second_compilation_is_told_in_the_first_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

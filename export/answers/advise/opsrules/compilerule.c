@@ -16,8 +16,9 @@ static const struct kp_cost_rule rule = {
     "Find out why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim). `kprof run "
     "--record-shapes` shows which sizes change."};
 
-enum { STEPS_WARM = 2 }; /* a program compiles in its first step, and again where a size changes in the second */
-enum { INPUTS_MOST = 64, DIMS_MOST = 8 };
+enum { STEPS_WARM = 2 }; /* a program compiles in its first steps */
+#define REGION "Torch-Compiled Region"
+enum { INPUTS_MOST = 64, DIMS_MOST = 8, REGIONS_MOST = 64 };
 
 struct compile_sum {
     struct kp_cost cost;
@@ -109,7 +110,7 @@ static struct sizes sizes_find(const struct kp_costrules *x)
     struct sizes s = {.count = 0};
     for (size_t i = 0; i < x->tree->count; i++) {
         const char *const name = kp_costrules_name(x, (int32_t)i);
-        if (strncmp(name, "Torch-Compiled Region", 21) != 0 || x->tree->nodes[i].on_device) continue;
+        if (!kp_name_begins(name, REGION) || x->tree->nodes[i].on_device) continue;
         const char *const shapes = region_shapes(x, i);
         if (shapes) shapes_take(&s, shapes);
     }
@@ -137,6 +138,37 @@ static const char *sizes_text(const struct kp_costrules *x, long *dim)
 }
 
 /* ---- what such steps have more ---- */
+
+/* Is it code that was compiled again? "Torch-Compiled Region: 0/1" is; 0/0 is the first. */
+static bool is_another(const char *region)
+{
+    const char *const number = kp_name_begins(region, REGION) ? strchr(region, '/') : NULL;
+    return number && strtol(number + 1, NULL, 10) > 0;
+}
+
+/* Does such code run in a step for the first time? */
+static bool is_again(const struct kp_costrules *x, const struct kp_step *step)
+{
+    const struct kp_tree *const tree = x->tree;
+    uint32_t before[REGIONS_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < tree->count && tree->nodes[i].start_ns < step->end_ns; i++) {
+        const uint32_t name = tree->nodes[i].name;
+        if (tree->nodes[i].on_device || !is_another(kp_costrules_name(x, (int32_t)i))) continue;
+        bool is_known = false;
+        for (size_t k = 0; k < count; k++) is_known |= before[k] == name;
+        if (is_known) continue;
+        if (tree->nodes[i].start_ns >= step->start_ns) return true;
+        if (count < REGIONS_MOST) before[count++] = name;
+    }
+    return false;
+}
+
+/* Does a step compile since it is one of the first? */
+static bool is_first(const struct kp_costrules *x, const struct kp_step *step)
+{
+    return step->number < STEPS_WARM && !is_again(x, step);
+}
 
 /* The median of the steps that compile nothing; 0: all do. */
 static double usual_of(const struct kp_costrules *x, const double *of)
@@ -171,14 +203,15 @@ static void compiled_tell(struct kp_costrules *x, struct kp_finding *f, const si
     long dim;
     const char *const sizes = sizes_text(x, &dim);
     const double each = f->step_ns * (double)x->out->steps / (double)count;
-    f->what =
-        kp_costrules_text(x, "torch.compile compiles again in %s%s: %.1f ms each, %.1f of them before forward runs",
-                          kp_costrules_numbers(x, at, count), sizes, each / 1e6, seen_ns / 1e6);
+    f->what = kp_costrules_text(x, "torch.compile compiles again in %s%s: %.1f ms%s, %.1f of them before forward runs",
+                                kp_costrules_numbers(x, at, count), sizes, each / 1e6, count > 1 ? " each" : "",
+                                seen_ns / 1e6);
     if (dim >= 0)
         f->change = kp_costrules_text(x,
                                       "Mark that size as one that changes: torch._dynamo.mark_dynamic(tensor, %ld), or "
                                       "pad it to a few sizes. Why else: TORCH_LOGS=recompiles.",
                                       dim);
+    if (count == 1) f->once_ns = each, f->once_step = x->chosen->steps[at[0]].number;
     f->is_critical = count > 1 && f->share >= KP_SHARE_CRITICAL;
 }
 
@@ -190,13 +223,13 @@ void kp_rules_compiling(struct kp_costrules *x)
     const size_t steps = x->out->steps;
     size_t count, *const at = kp_kineto_room(steps + 1, sizeof *at);
     for (size_t i = 0; i < steps; i++) {
-        if (!x->chosen->ended_by && x->chosen->steps[i].number < STEPS_WARM) cost.of[i] = 0;
+        if (cost.of[i] > 0 && !x->chosen->ended_by && is_first(x, &x->chosen->steps[i])) cost.of[i] = 0;
         if (x->out->has_gpu && cost.of[i] > 0) cost.of[i] = (double)x->splits[i].cause_ns[KP_IDLE_COMPILE];
     }
     const double seen = excess_charge(x, cost.of, at, &count);
     double *const told = kp_kineto_room(steps + 1, sizeof *told);
     memcpy(told, cost.of, steps * sizeof *told);
-    cost.least = count == 1 && x->chosen->steps[at[0]].number >= STEPS_WARM ? 1 : 0;
+    cost.least = count == 1 && !is_first(x, &x->chosen->steps[at[0]]);
     struct kp_finding *const f = kp_cost_tell(&cost, x, &rule);
     if (f && !f->line) kp_costplaces_tell(&x->places->causes[KP_IDLE_COMPILE], x->tree->trace, f);
     if (f && count) compiled_tell(x, f, at, count, seen);
