@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* viewtabs.c - fills the tabs of findings, steps, ops and kernels with what advise and report compute */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +156,7 @@ static void rows_put(const struct kp_view *v, struct kp_view_tab *tab, const str
         const struct kp_top_row *r = &top->rows[i];
         const char *const name = text_of(v, kp_modulename_frame_id(v->tree->trace, r->name));
         const int32_t row = kp_view_add(tab, KP_VIEW_NONE, *name ? name : "(no name)");
-        for (int c = 0; c < tab->column_count; c++) tab->rows[row].values[c] = columns[c]->get(&report, r);
+        for (int c = 0; c < tab->column_count; c++) tab->rows[row].values[c] = fmax(columns[c]->get(&report, r), 0);
         if (r->line && top->by == KP_TOP_BY_OP) line_add(v, tab, row, r);
     }
 }
