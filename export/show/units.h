@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* units.h - prints times, shares, bytes and steps; each function returns `out` */
+/* units.h - prints times, shares, bytes and steps; a function with `out` returns it */
 #pragma once
 
 #include <stddef.h>
