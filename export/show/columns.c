@@ -107,13 +107,14 @@ static void name_fit(const struct kp_columns *c, struct shape *shapes, size_t co
 }
 
 /*
- * On a terminal that is too narrow: shortens names a little, leaves out numbers from the right, and then shortens names
- * more. No number is cut. The text that ends a row goes last, as it is what the user looks for.
+ * On a terminal that is too narrow: leaves out what is spare, shortens names a little, leaves out numbers from the
+ * right, and then shortens names more. No number is cut. The text that ends a row goes last: the user looks for it.
  */
 static void shapes_fit(const struct kp_columns *c, struct shape *shapes, size_t columns)
 {
     if (!columns || !c->count) return;
     const size_t end = last_text(c, shapes), room = end && columns > 2 * LAST_LEAST ? columns - LAST_LEAST : columns;
+    for (size_t k = c->count; k-- && width_of(c, shapes) > room;) shapes[k].is_shown &= !c->of[k].is_spare;
     name_fit(c, shapes, room, NAME_FAIR);
     size_t at = end ? end : c->count, first = 1;
     while (first < at && !shapes[first].is_shown) first++;

@@ -33,10 +33,12 @@ struct kp_column {
     const char *(*text)(const void *table, const void *row, char *room, size_t bytes); /* instead of `get`; NULL:
     nothing, not even blanks before it, which a column without a width may have; left out of JSON */
     const char *brief; /* its title in `kprof view`; NULL: not there */
+    bool is_spare;     /* left out first where a terminal is too narrow */
 };
 /* In place of a width. */
 #define KP_BRIEF(text) KP_ALSO_BRIEF(0, text)
 #define KP_ALSO_BRIEF(least, text) least, .brief = text
+#define KP_SPARE(least, text) KP_ALSO_BRIEF(least, text), .is_spare = true
 struct kp_columns {
     const struct kp_column *of;
     size_t count;
