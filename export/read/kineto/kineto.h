@@ -38,7 +38,8 @@ struct kp_kineto_event {
     int64_t start_ns, dur_ns; /* start: since the Unix epoch when the file has a base */
     int64_t pid, tid;
     int64_t external_id; /* 0: none */
-    int64_t number;      /* MEMORY: bytes; GPU: bytes of a copy or fill; else the sequence number */
+    int64_t number;      /* MEMORY: bytes; GPU: bytes of a copy or fill; see kp_kineto_has_before; else the sequence
+                          * number */
     int64_t fwd_tid;     /* torch's logical id of the forward thread; RUNTIME and GPU: the CUPTI correlation */
     uint32_t args_bytes; /* in args_text, behind those of the events before; with keep_args */
     uint32_t name, cat;  /* string ids */
@@ -52,6 +53,11 @@ struct kp_kineto_event {
     uint8_t kind, flags;
     char phase;
 };
+/* A call of Python, or a range: its `number` is how long it took before a cut. */
+static inline bool kp_kineto_has_before(const struct kp_kineto_event *e)
+{
+    return (e->kind == KP_KINETO_PYTHON || e->kind == KP_KINETO_ANNOTATION) && !(e->flags & KP_KINETO_HAS_SEQ);
+}
 
 /* What a [memory] or [OutOfMemory] event says beyond its bytes, in the order of the file. */
 struct kp_kineto_memory {

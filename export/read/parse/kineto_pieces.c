@@ -225,6 +225,7 @@ static void opened_put(struct kp_kineto_event *to, struct opened *opened, int64_
     if (opened->count) kp_qsort(opened->events, opened->count, sizeof *opened->events, opened_order);
     for (size_t i = 0; i < opened->count; i++) {
         to[i] = opened->events[i];
+        if (kp_kineto_has_before(&to[i])) to[i].number += at_ns - to[i].start_ns;
         to[i].dur_ns -= at_ns - to[i].start_ns;
         to[i].start_ns = at_ns;
         to[i].flags |= KP_KINETO_CONTINUED;
