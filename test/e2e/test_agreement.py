@@ -215,8 +215,8 @@ def paged(texts, rows):
 def step_rows(name, kind):
     """(number, rows) of each step in the page."""
     head, columns, _ = page(name)
-    own, total, gpu = (pagedata.wide(columns, f"row{key}") for key in ("Self", "Total", "Gpu"))
-    rows = list(zip(columns["rowName"], columns["rowLine"], own, total, columns["rowCount"], gpu))
+    figures = (pagedata.wide(columns, f"row.{key}") for key, _ in head["row_figures"])
+    rows = list(zip(columns["rowName"], columns["rowLine"], *figures))
     begins = head[f"step_{kind}"]
     for i, (number, *_) in enumerate(head["steps"]):
         yield number, rows[begins[i]:begins[i + 1]]
@@ -256,7 +256,7 @@ def test_kernels_are_the_same_everywhere(name):
     assert [(row["name"][:LONGEST], near(row["time_ms"]), row["times"], near(row["longest_ms"])) for row in tabs(name)["Kernels"]] == kernels(name)
     head, _, texts = page(name)
     def on_page(rows):
-        return [(texts[text][:LONGEST], near(gpu / 1e6), count, near(most / 1e6)) for text, _, _, most, count, gpu, *_ in rows]
+        return [(texts[text][:LONGEST], near(gpu / 1e6), count, near(most / 1e6)) for text, _, _, _, count, gpu, most, *_ in rows]
     assert on_page(head["kernels"]) == kernels(name, "--step", "all")
     for number, rows in first_and_last(step_rows(name, "kernels")):
         assert on_page(rows) == kernels(name, "--step", str(number)), number

@@ -130,28 +130,25 @@ function seenIn(column) {
 const forwardName = (name, backward) => (backward ? "backward of " : "") + name;
 const lineOf = (trace, line, backward) => (line < 0 ? "" : forwardName(trace.texts[line], backward));
 
+// Figures of rows (topcolumns.def) of one name: they add up, or the largest stays.
+const figuresJoin = (trace, row, more) => trace.head.row_figures.forEach(([key, joins]) => { row[key] = joins === "MOST" ? Math.max(row[key], more[key]) : row[key] + more[key]; });
+const rowMake = (trace, text, line) => ({ name: trace.texts[text], text, line: lineOf(trace, (line >> 1) - 1, line & 1), backward: line & 1 });
+
 function rowsOfAll(trace, rows) {
-  return rows.map(([text, line, self, total, count, gpu, , , , backward]) =>
-    ({ name: trace.texts[text], text, line: lineOf(trace, line, backward), backward, self, total, count, gpu }));
+  return rows.map(([text, line, ...figures]) => Object.assign(rowMake(trace, text, line), ...trace.head.row_figures.map(([key], i) => ({ [key]: figures[i] }))));
 }
 
-// The rows of steps are added up. `at`: where the rows of each step begin. `ofModule`: a module's backward is a row of its own.
+// The rows of steps are joined. `at`: where the rows of each step begin. `ofModule`: a module's backward is a row of its own.
 // The line of a row is the one that has most of its time in these steps.
 function rowsOfSteps(trace, at, { low, high }, ofModule) {
-  const rows = new Map();
+  const rows = new Map(), figures = trace.head.row_figures.map(([key]) => [key, trace[`row.${key}Low`], trace[`row.${key}High`]]);
   for (let i = at[low]; i < at[high + 1]; i++) {
-    const text = trace.rowName[i], line = (trace.rowLine[i] >> 1) - 1, backward = trace.rowLine[i] & 1, key = ofModule ? 2 * text + backward : text;
-    const self = trace.rowSelfLow[i] + trace.rowSelfHigh[i] * HIGH, gpu = trace.rowGpuLow[i] + trace.rowGpuHigh[i] * HIGH;
-    const total = trace.rowTotalLow[i] + trace.rowTotalHigh[i] * HIGH;
-    let row = rows.get(key);
-    if (!row) rows.set(key, row = { name: trace.texts[text], text, lines: new Map(), backward, self: 0, total: 0, most: 0, count: 0, gpu: 0 });
-    const name = lineOf(trace, line, backward);
-    row.lines.set(name, (row.lines.get(name) || 0) + (trace.head.gpu ? gpu : self));
-    row.self += self;
-    row.gpu += gpu;
-    row.total += total;
-    row.most = Math.max(row.most, total);
-    row.count += trace.rowCount[i];
+    const more = rowMake(trace, trace.rowName[i], trace.rowLine[i]), key = ofModule ? 2 * more.text + more.backward : more.text;
+    for (const [of, lows, highs] of figures) more[of] = lows[i] + highs[i] * HIGH;
+    const row = rows.get(key);
+    if (row) figuresJoin(trace, row, more); else rows.set(key, more);
+    const { lines } = row || Object.assign(more, { lines: new Map() }), time = trace.head.gpu ? more.gpu : more.self;
+    lines.set(more.line, (lines.get(more.line) || 0) + time);
   }
   return [...rows.values()].map(row => ({ ...row, line: [...row.lines].reduce((a, b) => (b[1] > a[1] ? b : a))[0] }));
 }
@@ -165,9 +162,8 @@ function kindsOfNames({ kind, name, texts }, low, high) {
   return of;
 }
 
-// In rows of kernels the total is the longest.
 function kernelsIn(trace, range) {
-  const rows = range.all ? rowsOfAll(trace, trace.head.kernels).map(row => ({ ...row, most: row.total })) : rowsOfSteps(trace, trace.head.step_kernels, range);
+  const rows = range.all ? rowsOfAll(trace, trace.head.kernels) : rowsOfSteps(trace, trace.head.step_kernels, range);
   trace.kinds ||= kindsOfNames(trace, 4, 6);
   return rows.map(row => ({ ...row, total: row.gpu, mean: row.gpu / row.count, kind: KINDS[trace.kinds[row.text] - 1] || "" }));
 }

@@ -11,14 +11,28 @@
 #include "export/read/frames/modulename.h"
 #include "export/answers/top/toprows.h"
 
+/* Figures of a row, by topcolumns.def. */
+#define KP_FIGURE(type, field, joins, page) \
+    static double field##_of(const struct kp_top_cost *cost) { return (double)cost->field; }
+#include "export/answers/top/topcolumns.def"
+#undef KP_FIGURE
+static const struct figure {
+    const char *key, *joins, *low, *high; /* key "": not of the page */
+    double (*of)(const struct kp_top_cost *cost);
+} figures[] = {
+#define KP_FIGURE(type, field, joins, page) {page, #joins, "row." page "Low", "row." page "High", field##_of},
+#include "export/answers/top/topcolumns.def"
+#undef KP_FIGURE
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
 /* Rows of steps, one behind the other: of ops, then of modules, then of kernels. */
 struct step_rows {
     struct kp_page *page;
     struct kp_jsonout *head;
-    uint32_t *name, *line, *self_low, *self_high, *total_low, *total_high, *count, *gpu_low, *gpu_high;
+    uint32_t *name, *line, *low[FIGURES], *high[FIGURES];
     size_t rows, capacity;
 };
-enum { STEP_COLUMNS = 9 };
 
 static uint32_t name_of(struct kp_page *page, const struct kp_top *top, const struct kp_top_row *r)
 {
@@ -27,12 +41,14 @@ static uint32_t name_of(struct kp_page *page, const struct kp_top *top, const st
                                         : kp_modulename_frame_id(page->tree->trace, r->name));
 }
 
-static bool is_backward(const struct kp_top *top, const struct kp_top_row *r)
+/* The number of the line's text + 1, 0: none, and in the lowest bit whether it is backward. */
+static uint32_t line_of(struct kp_page *page, const struct kp_top *top, const struct kp_top_row *r)
 {
-    return top->by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward;
+    const bool is_backward = top->by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward;
+    return (r->line ? kp_page_text(page, r->line) + 1 : 0) << 1 | is_backward;
 }
 
-/* Each row: name and line (numbers of texts, -1: none), self, total, count, the same of the GPU, bytes, backward. */
+/* Each row: the number of its name, line_of(), and the figures. */
 static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, struct kp_jsonout *j)
 {
     struct kp_top top;
@@ -41,13 +57,13 @@ static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, s
     kp_jsonout_open(j, key, '[');
     for (size_t i = 0; i < top.count; i++) {
         const struct kp_top_row *r = &top.rows[i];
-        const double total_ns = by == KP_TOP_BY_KERNEL ? r->cost.gpu_most_ns : r->cost.total_ns;
-        const uint32_t name = name_of(page, &top, r);
-        const int64_t line = r->line ? (int64_t)kp_page_text(page, r->line) : -1;
-        kp_jsonout_wholes(j, NULL,
-                          KP_JSONOUT_NUMBERS(name, line, llrint(r->cost.self_ns), llrint(total_ns), r->cost.count,
-                                             llrint(r->cost.gpu_self_ns), llrint(r->cost.gpu_total_ns),
-                                             r->cost.self_bytes, r->cost.gpu_self_bytes, is_backward(&top, r)));
+        int64_t row[2 + FIGURES];
+        size_t n = 0;
+        row[n++] = name_of(page, &top, r);
+        row[n++] = line_of(page, &top, r);
+        for (int f = 0; f < FIGURES; f++)
+            if (*figures[f].key) row[n++] = llrint(figures[f].of(&r->cost));
+        kp_jsonout_wholes(j, NULL, row, n);
     }
     kp_jsonout_close(j, ']');
     kp_top_fini(&top);
@@ -55,20 +71,21 @@ static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, s
 
 /* ---- by step ---- */
 
-static void room_make(struct step_rows *s)
+static void column_grow(const struct step_rows *s, uint32_t **column)
 {
-    uint32_t **const columns[STEP_COLUMNS] = {&s->name,       &s->line,  &s->self_low, &s->self_high, &s->total_low,
-                                              &s->total_high, &s->count, &s->gpu_low,  &s->gpu_high};
-    if (s->rows < s->capacity) return;
-    size_t had = 0;
-    for (int i = 0; i < STEP_COLUMNS; i++) {
-        had = s->capacity;
-        *columns[i] = kp_kineto_grow(*columns[i], &had, s->rows + 1, sizeof **columns[i]);
-    }
-    s->capacity = had;
+    size_t had = s->capacity;
+    *column = kp_kineto_grow(*column, &had, s->rows + 1, sizeof **column);
 }
 
-static uint64_t whole(double ns) { return ns > 0 ? (uint64_t)(ns + 0.5) : 0; }
+static void room_make(struct step_rows *s)
+{
+    if (s->rows < s->capacity) return;
+    for (int f = 0; f < FIGURES; f++) column_grow(s, &s->low[f]), column_grow(s, &s->high[f]);
+    column_grow(s, &s->line);
+    s->name = kp_kineto_grow(s->name, &s->capacity, s->rows + 1, sizeof *s->name);
+}
+
+static uint64_t whole(double value) { return value > 0 ? (uint64_t)(value + 0.5) : 0; }
 
 static void step_take(void *context, size_t step, const struct kp_top *top)
 {
@@ -79,12 +96,10 @@ static void step_take(void *context, size_t step, const struct kp_top *top)
         const struct kp_top_row *r = &top->rows[i];
         room_make(s);
         s->name[s->rows] = name_of(s->page, top, r);
-        s->line[s->rows] = (r->line ? kp_page_text(s->page, r->line) + 1 : 0) << 1 | is_backward(top, r);
-        kp_page_two_put(&s->self_low[s->rows], &s->self_high[s->rows], whole(r->cost.self_ns));
-        kp_page_two_put(&s->total_low[s->rows], &s->total_high[s->rows],
-                        whole(top->by == KP_TOP_BY_KERNEL ? r->cost.gpu_most_ns : r->cost.total_ns));
-        kp_page_two_put(&s->gpu_low[s->rows], &s->gpu_high[s->rows], whole(r->cost.gpu_self_ns));
-        s->count[s->rows++] = (uint32_t)r->cost.count;
+        s->line[s->rows] = line_of(s->page, top, r);
+        for (int f = 0; f < FIGURES; f++)
+            kp_page_two_put(&s->low[f][s->rows], &s->high[f][s->rows], whole(figures[f].of(&r->cost)));
+        s->rows++;
     }
 }
 
@@ -97,22 +112,34 @@ static void steps_put(struct step_rows *s, enum kp_top_by by, const char *key)
     kp_jsonout_close(s->head, ']');
 }
 
+static void column_put(struct step_rows *s, const char *name, uint32_t *column)
+{
+    kp_page_blob_put(&s->page->blob, name, column, s->rows);
+    free(column);
+}
+
 void kp_page_rows_put(struct kp_page *page, struct kp_jsonout *head)
 {
-    static const char *const names[STEP_COLUMNS] = {"rowName",     "rowLine",     "rowSelfLow",
-                                                    "rowSelfHigh", "rowTotalLow", "rowTotalHigh",
-                                                    "rowCount",    "rowGpuLow",   "rowGpuHigh"};
     struct step_rows s = {.page = page, .head = head};
+    kp_jsonout_open(head, "row_figures", '[');
+    for (int f = 0; f < FIGURES; f++) {
+        if (!*figures[f].key) continue;
+        kp_jsonout_open(head, NULL, '[');
+        kp_jsonout_text(head, NULL, figures[f].key);
+        kp_jsonout_text(head, NULL, figures[f].joins);
+        kp_jsonout_close(head, ']');
+    }
+    kp_jsonout_close(head, ']');
     rows_put(page, KP_TOP_BY_OP, "ops", head);
     rows_put(page, KP_TOP_BY_MODULE, "modules", head);
     rows_put(page, KP_TOP_BY_KERNEL, "kernels", head);
     steps_put(&s, KP_TOP_BY_OP, "step_ops");
     steps_put(&s, KP_TOP_BY_MODULE, "step_modules");
     steps_put(&s, KP_TOP_BY_KERNEL, "step_kernels");
-    uint32_t *const columns[STEP_COLUMNS] = {s.name,       s.line,  s.self_low, s.self_high, s.total_low,
-                                             s.total_high, s.count, s.gpu_low,  s.gpu_high};
-    for (int i = 0; i < STEP_COLUMNS; i++) {
-        kp_page_blob_put(&page->blob, names[i], columns[i], s.rows);
-        free(columns[i]);
+    column_put(&s, "rowName", s.name);
+    column_put(&s, "rowLine", s.line);
+    for (int f = 0; f < FIGURES; f++) {
+        if (*figures[f].key) column_put(&s, figures[f].low, s.low[f]), column_put(&s, figures[f].high, s.high[f]);
+        else free(s.low[f]), free(s.high[f]);
     }
 }

@@ -125,10 +125,11 @@ byId("bars").addEventListener("keydown", event => {
 // ---- the tables ----
 
 const ops = { isPython: false };
-const opsTable = tableMake(document.querySelector("#operators .table"), [
+const opsTableMake = figures => tableMake(document.querySelector("#operators .table"), [
   { key: "name", title: "Name" }, { key: "self", title: "Self", format: timeText, share: true }, { key: "share", title: "Self %", format: share => (100 * share).toFixed(1) },
   { key: "each", title: "Self a step", format: blankText }, { key: "total", title: "Total", format: timeText },
   { key: "gpu", title: "GPU", format: ns => (ns ? timeText(ns) : ""), share: true, gpu: true }, { key: "count", title: "Calls", format: countText },
+  ...figures.filter(([key]) => !["self", "total", "gpu", "count"].includes(key)).map(([key]) => ({ key, title: key[0].toUpperCase() + key.slice(1), format: blankText })),
   { key: "line", title: "Hottest line", line: true }],
   "self", row => searchFor(row.name.replace(/ object>$/, " object")));
 
@@ -138,19 +139,20 @@ function opsDraw(trace, range) {
   const steps = range.low === undefined ? 0 : range.high - range.low + 1, counts = [0, 0];
   for (const row of opsIn(trace, range)) {
     const python = !!isPython[row.text], name = row.name.replace(/ at 0x[0-9a-f]+/g, ""), key = `${+python}${name}`, had = rows.get(key);
-    if (!had) { rows.set(key, { ...row, name, python, most: row.self }); counts[+python]++; continue; }
-    for (const of of ["self", "total", "gpu", "count"]) had[of] += row[of];
-    if (row.self > had.most) Object.assign(had, { most: row.self, line: row.line });
+    if (!had) { rows.set(key, { ...row, name, python, hottest: row.self }); counts[+python]++; continue; }
+    figuresJoin(trace, had, row);
+    if (row.self > had.hottest) Object.assign(had, { hottest: row.self, line: row.line });
   }
   if (!counts[+ops.isPython]) ops.isPython = !counts[0];
   byId("ops-kinds").replaceChildren(...(counts[0] && counts[1] ? ["Operators", "Python functions"] : []).map((name, i) => make("button", { type: "button",
     textContent: `${name} ${countText(counts[i])}`, ariaPressed: ops.isPython === !!i, onclick: () => { ops.isPython = !!i; opsDraw(trace, range); } })));
-  opsTable([...rows.values()].filter(row => row.python === ops.isPython).map(row => ({ ...row, share: row.self / (whole || 1), each: steps ? row.self / steps : 0 })));
+  ops.table ||= opsTableMake(trace.head.row_figures);
+  ops.table([...rows.values()].filter(row => row.python === ops.isPython).map(row => ({ ...row, share: row.self / (whole || 1), each: steps ? row.self / steps : 0 })));
 }
 
 const kernelsTable = tableMake(document.querySelector("#kernels .table"), [
   { key: "name", title: "Name" }, { key: "total", title: "Time", format: timeText, share: true }, { key: "count", title: "Times", format: countText },
-  { key: "mean", title: "Mean", format: timeText }, { key: "most", title: "Longest", format: timeText }, { key: "kind", title: "Kind" }],
+  { key: "mean", title: "Mean", format: timeText }, { key: "longest", title: "Longest", format: timeText }, { key: "kind", title: "Kind" }],
   "total", row => searchFor(row.name));
 onChange((trace, range) => {
   opsDraw(trace, range);
