@@ -71,7 +71,7 @@ def test_a_class_has_the_time_of_all_its_modules(run):
 
 def test_the_table_says_how_many_modules_a_class_has(run):
     said = harness.cli("report", "--by", "class", "--sort", "total", run.trace).stdout
-    assert re.search(r"^class +self ms +self % +total ms +forward +backward +count +total a step +line$", said, re.M), said
+    assert re.search(r"^class +self ms +self % +total ms +forward +backward +count +longest ms +total a step +line$", said, re.M), said
     assert re.search(r"^Linear x 8 ", said, re.M) and re.search(r"^Net ", said, re.M), said
     assert re.search(r"^Net_0 ", harness.cli("report", "--by", "module", "--sort", "total", run.trace).stdout, re.M)
 

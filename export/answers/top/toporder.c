@@ -69,7 +69,7 @@ static void total_drop(struct kp_top_cost *cost)
 {
     cost->total_ns = cost->self_ns;
     cost->gpu_total_ns = cost->gpu_self_ns;
-    cost->backward_ns = cost->gpu_backward_ns = 0;
+    cost->backward_ns = cost->gpu_backward_ns = cost->longest_ns = 0;
 }
 
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort)

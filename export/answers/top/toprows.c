@@ -81,13 +81,20 @@ static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
     const double span = (double)(node->end_ns - node->start_ns);
     out->all.count = kp_spans_has(&b->chosen->spans, at);
     if (!out->all.count) return false;
-    out->all.gpu_self_ns = out->all.gpu_most_ns = span;
+    out->all.gpu_self_ns = out->all.longest_ns = span;
     out->all.gpu_total_ns = kp_top_is_by_place(b->top) && node->launcher < 0 && node->call >= 0
                                 ? 0
                                 : span; /* the call that launched it has it */
     out->all.moved_bytes = event_of(b->tree, node)->number;
     if (kp_spans_has(&b->chosen->in_steps, at)) out->steps = out->all;
     return true;
+}
+
+/* How long a call takes, with what earlier pieces of the trace have of it. */
+static int64_t whole_ns(const struct kp_tree *tree, const struct kp_node *node)
+{
+    const struct kp_kineto_event *const e = event_of(tree, node);
+    return node->end_ns - node->start_ns + (kp_kineto_has_before(e) ? e->number : 0);
 }
 
 /* What counts as a whole where the node begins. */
@@ -98,6 +105,7 @@ static void begun_add(const struct building *b, size_t i, struct cost *out)
     struct kp_top_cost *const costs[] = {&out->all, &out->steps};
     for (int c = 0; c < 2; c++) {
         if (!costs[c]->count) continue;
+        costs[c]->longest_ns = (double)whole_ns(b->tree, &b->tree->nodes[i]);
         costs[c]->gpu_self_ns = values.self_device * 1e3;
         costs[c]->gpu_total_ns = (values.device_total + kp_tree_work(b->tree, i).called_us) * 1e3;
         costs[c]->self_bytes = b->bytes ? b->bytes[i].cpu : 0;

@@ -76,6 +76,8 @@ static void same_row(const struct numbers *a, const struct numbers *b, size_t i)
     assert_float_equal(x->cost.total_ns, y->cost.total_ns, 0.01);
     assert_float_equal(x->cost.gpu_self_ns, y->cost.gpu_self_ns, 0.01);
     assert_float_equal(x->cost.gpu_total_ns, y->cost.gpu_total_ns, 0.01);
+    assert_float_equal(x->cost.longest_ns, y->cost.longest_ns, 0.01);
+    assert_float_equal(x->steps.longest_ns, y->steps.longest_ns, 0.01);
     assert_float_equal(x->steps.self_ns, y->steps.self_ns, 0.01);
     assert_float_equal(x->steps.total_ns, y->steps.total_ns, 0.01);
     assert_float_equal(x->steps.gpu_self_ns, y->steps.gpu_self_ns, 0.01);

@@ -20,6 +20,8 @@ static void rows_come_by_self_time_and_add_up(void **state)
     assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "inner");
     assert_int_equal((int64_t)top.rows[0].cost.self_ns, 70000);
     assert_int_equal(top.rows[0].cost.count, 2);
+    assert_int_equal((int64_t)top.rows[0].cost.longest_ns, 60000);
+    assert_int_equal((int64_t)top.rows[1].cost.longest_ns, 100000);
     assert_int_equal((int64_t)top.rows[1].cost.total_ns, 100000);
     assert_int_equal((int64_t)top.sum.cost.self_ns, 100000);
     kp_top_order(&top, KP_TOP_TOTAL);
