@@ -87,7 +87,7 @@ $(O)/export/cli/about.o: $(O)/commit
 $(O)/export/cli/about.o: private CPPFLAGS += -DKP_COMMIT='"$(shell cat $(O)/commit 2>/dev/null)"'
 $(O)/export/answers/page/assets.o: $(PAGE_ASSETS)
 $(O)/export/answers/stacks/flameassets.o: $(FLAME_ASSETS)
-$(O)/export/show/look.o: export/show/look.css
+$(O)/export/show/look.o: export/show/look.css export/show/scheme.js
 $(O)/export/answers/memory/memassets.o: $(CURVE_ASSETS)
 $(O)/%.o: %.S | $(O)/needs
 	@mkdir -p $(@D)

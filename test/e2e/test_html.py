@@ -70,11 +70,17 @@ def test_every_view_opens_without_an_error(resnet):
     assert said["colours"] > 20 and said["turned"] > 20  # something is drawn, in both schemes
 
 
-def test_every_control_has_a_name_and_no_view_is_cut_off(ours, ask, tmp_path):
-    """A screen reader names a control by it. At 400 px the list of views is scrolled."""
-    for traces in ([ours("resnet18.py").trace], sorted((harness.ROOT / "test/data/traces").glob("gloo_rank*.gz"))):
-        said = ask(page_of(tmp_path, *traces), script="names_ask")
-        assert said["controls"] > 40 and said["nameless"] == [] and said["cut"] == [] and said["wide"] == [], said
+def test_every_control_has_a_name_a_key_and_an_outline_and_no_view_is_cut_off(ours, ask, tmp_path):
+    """A screen reader names a control by it. At 400 px the list of views is scrolled. One button turns each kind of page dark."""
+    trace, ranks = ours("resnet18.py").trace, sorted((harness.ROOT / "test/data/traces").glob("gloo_rank*.gz"))
+    for words, least in ((["html", trace], 40), (["html", *ranks], 40), (["stacks", "--html", trace], 2), (["memory", "--html", harness.ROOT / "test/data/traces/memory.pt.trace.json.gz"], 2)):
+        page = tmp_path / "page.html"
+        assert harness.cli(*words, "-o", page).returncode == 0
+        said = ask(page, script="names_ask")
+        assert said["controls"] >= least, (words, said)
+        faults = {fault: said[fault] for fault in ("nameless", "cut", "wide", "unreached", "unseen") if said[fault]}
+        assert not faults, (words, faults)
+        assert said["turned"] == ["rgb(251, 251, 249)", "rgb(20, 22, 26)"], (words, said)
 
 
 def test_operators_are_those_of_the_report(resnet):

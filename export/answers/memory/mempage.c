@@ -54,7 +54,7 @@ static void table_open(FILE *out, const char *title, const char *about)
 {
     fprintf(out, "<h3>%s</h3>\n", title);
     if (about) fprintf(out, "<p>%s</p>\n", about);
-    fputs("<div class=\"scroll\"><table>\n", out);
+    fprintf(out, "<div class=\"scroll\"><table aria-label=\"%s\">\n", title);
 }
 
 static void sums_row(const struct memory_page *p, const char *name, const int64_t of[4])
@@ -254,12 +254,6 @@ static void heap_put(FILE *out, const char *text)
     if (in_site) fputs("</details>\n", out);
 }
 
-/* Dark or light, whatever the system has. */
-#define SCHEME_BUTTON                                                                                               \
-    "<button id=\"scheme\" type=\"button\" aria-label=\"Dark or light\" title=\"Dark or light\" onclick=\"const "   \
-    "of=document.documentElement.dataset,is=of.scheme||(matchMedia('(prefers-color-scheme: dark)').matches?'dark':" \
-    "'light');of.scheme=is==='dark'?'light':'dark'\">◐</button>"
-
 static void head_put(FILE *out, const struct kp_memview *view, const char *path)
 {
     const char *slash = strrchr(path, '/'), *label = slash && slash[1] ? slash + 1 : path;
@@ -273,10 +267,8 @@ static void head_put(FILE *out, const struct kp_memview *view, const char *path)
     fputs("</title>\n<style>\n", out);
     fputs(kp_html_look_css, out);
     fputs("main{padding-top:1rem}h2{margin-top:1.6rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}p{margin:.2rem "
-          "0;color:var(--dim);max-width:60rem}"
-          ".scroll{width:fit-content;max-width:100%}#scheme{float:right;font:inherit;color:inherit;background:var(--"
-          "card);border:1px solid var(--line);border-radius:6px;padding:.25rem "
-          ".6rem}</style></head>\n<body><main>\n" SCHEME_BUTTON "\n<h1>Memory",
+          "0;color:var(--dim);max-width:60rem}.scroll{width:fit-content;max-width:100%}#scheme{float:right}"
+          "</style></head>\n<body><main>\n" KP_HTML_SCHEME_BUTTON "<h1>Memory",
           out);
     if (script) fputs(" of ", out), kp_html_text(out, script);
     fputs(" <small>", out);
@@ -308,10 +300,8 @@ void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_
         fputs("<h2>Heap of the host</h2>\n", out);
         heap_put(out, heap);
     }
-    if (view) {
-        fputs("<script>\n", out);
-        kp_memdraw_script(out);
-        fputs("</script>\n", out);
-    }
-    fputs("</main></body></html>\n", out);
+    fputs("<script>\n", out);
+    fputs(kp_html_scheme_js, out);
+    if (view) kp_memdraw_script(out);
+    fputs("</script>\n</main></body></html>\n", out);
 }

@@ -34,6 +34,7 @@ void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const struct kp_stuck_to
     kp_rankwaits_settle(ranks);
     (void)kp_page_verdict_put(ranks, stands, out);
     fputs("<script>\n\"use strict\";\n(() => {\n", out);
+    fputs(kp_html_scheme_js, out);
     part_put(out, kp_flame_script, kp_flame_script_end);
     part_put(out, kp_memcurve_script, kp_memcurve_script_end);
     part_put(out, kp_page_script, kp_page_script_end);

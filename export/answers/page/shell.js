@@ -224,14 +224,6 @@ function findingsDraw(trace) {
 
 // ---- start ----
 
-const darkWanted = matchMedia("(prefers-color-scheme: dark)");
-
-function schemeSet(dark) {
-  document.documentElement.dataset.scheme = dark ? "dark" : "light";
-  byId("scheme").ariaPressed = dark;
-  if (view.range) rangeSet(view.range.all ? null : view.range);
-}
-
 // The view that the window's top shows is marked in the list of views.
 function navFollow() {
   const links = new Map([...document.querySelectorAll("nav a")].map(link => [link.hash.slice(1), link]));
@@ -300,9 +292,7 @@ async function start() {
   runs.onchange = () => traceShow(runs.value);
   runs.choose = index => { runs.value = index; return traceShow(index); };
   byId("help-open").onclick = () => byId("help").showModal();
-  byId("scheme").onclick = () => schemeSet(document.documentElement.dataset.scheme !== "dark");
-  darkWanted.addEventListener("change", () => schemeSet(darkWanted.matches));
-  schemeSet(darkWanted.matches);
+  document.addEventListener("scheme", () => { if (view.range) rangeSet(view.range.all ? null : view.range); });
   window.addEventListener("beforeprint", () => waitingDraw(true));
   keysListen();
   await ranksRead();

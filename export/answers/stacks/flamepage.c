@@ -76,7 +76,9 @@ static void style_put(FILE *out)
     fputs(".bg{fill:#fff;fill:var(--paper)}.flame .title{font-size:16px;font-weight:bold}.flame "
           ".dim{fill:#555;fill:var(--dim)}\n"
           ".flame "
-          ".k{cursor:pointer;fill:#1f5fbf;fill:var(--accent)}.k:hover,.k:focus{text-decoration:underline}\n</style>\n",
+          ".k{cursor:pointer;fill:#1f5fbf;fill:var(--accent)}.k:hover,.k:focus{text-decoration:underline}#scheme{"
+          "position:absolute;right:10px;top:8px}"
+          "\n</style>\n",
           out);
 }
 
@@ -110,7 +112,7 @@ void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struc
               "content=\"width=device-width\"><title>",
               out);
         kp_html_text(out, show->title);
-        fputs("</title></head><body>\n", out);
+        fputs("</title></head><body>\n" KP_HTML_SCHEME_BUTTON, out);
     } else {
         fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
     }
@@ -163,5 +165,6 @@ void kp_flamepage_end(FILE *out, const struct kp_flame_show *show)
 {
     fputs("<script><![CDATA[\n", out);
     fwrite(kp_flame_script, 1, (size_t)(kp_flame_file_end - kp_flame_script), out);
-    fprintf(out, "]]></script>\n</svg>\n%s", show->is_page ? "</body></html>\n" : "");
+    fputs("]]></script>\n</svg>\n", out);
+    if (show->is_page) fprintf(out, "<script>\n%s</script></body></html>\n", kp_html_scheme_js);
 }
