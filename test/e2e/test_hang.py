@@ -176,6 +176,9 @@ def test_the_report_of_a_job_that_stands_names_the_command_and_nothing_of_it_is_
     report = until(lambda: (said := harness.cli("report", tmp_path).stdout).startswith("STUCK") and said).splitlines()
     assert re.match(r"STUCK    rank 1 did nothing for [0-9.]+ s \(after .*\); rank 0 has been in gloo:all_reduce for [0-9.]+ s, and waits for it$", report[0]), report
     assert report[1].startswith(f"         `kprof hang {tmp_path}` says who waits for whom"), report
+    assert harness.cli("html", tmp_path, "-o", tmp_path / "page.html").returncode == 0
+    assert [head["run"].get("ended") for head, *_ in pagedata.traces(tmp_path / "page.html")] == [None, None]  # it runs
+    assert '"ENDED"' not in harness.cli("view", "--json", *tmp_path.glob("*.kprof")).stdout
     advice = harness.cli("advise", tmp_path).stdout
     assert advice.startswith("STUCK    ") and "CRITICAL" not in advice and "verdict" not in advice, advice
 
@@ -271,6 +274,10 @@ def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, 
     assert [head["run"]["stood"] for head, *_ in pagedata.traces(tmp_path / "page.html")] == [told["stood"]] * 2
     findings = json.loads(harness.cli("view", "--json", tmp_path).stdout.splitlines()[0])["tabs"][0]["rows"]
     assert findings[0]["name"] == "STOOD" and told["stood"].startswith(findings[1]["name"].strip()), findings
+    shown = viewing.browser.ask("page_ask", tmp_path / "page.html", "", "findings")
+    first, second, *_ = re.findall(r"^CRITICAL\n(.*)\n(.*)", shown["findings"], re.M)
+    assert first == ("The job was stuck", f"R{told['stood'][1:]}"), shown["findings"]  # above how it ended
+    assert second[0].startswith("Ended ") and "The job was stuck\nRank 0 waits in gloo" in shown["facts"], shown
 
 
 def hang_file(folder, when, host, rank, job, pid=42):

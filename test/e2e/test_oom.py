@@ -4,6 +4,7 @@ import json
 
 import harness
 import pagedata
+import viewing
 
 SCRIPT = "out_of_memory.py"
 LINES = {line.rsplit("# ", 1)[1]: number for number, line in enumerate((harness.HERE / "scripts" / SCRIPT).read_text().splitlines(), 1)
@@ -107,6 +108,8 @@ def test_all_views_say_it_of_a_program_that_ended_of_it(tmp_path):
     assert next(pagedata.traces(page))[0]["run"]["ended"].endswith(f"; {said}")
     assert f"rank 0: {said}\n" in told_by("watch", "--once", out)
     assert json.loads(told_by("watch", "--json", out))["ranks"][0]["out_of_memory"] == said
+    shown = viewing.browser.ask("page_ask", page, "", "findings")["findings"]
+    assert shown.startswith(f"CRITICAL\nOut of memory\n{said[0].upper()}{said[1:]}") and shown.count(said[1:]) == 1, shown
 
 
 def test_page_and_view_say_it_of_a_trace_that_was_whole_before(tmp_path):

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "export/answers/page/pageparts.h"
-#include "export/answers/ranks/lastwords.h"
-#include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/fields.h"
 #include "export/answers/stacks/stepparts.h"
@@ -17,7 +15,6 @@ struct page_run {
     const char *label;
     struct kp_summary summary;
     struct kp_stepparts parts;
-    char ended[KP_LASTWORDS_BYTES + 80]; /* "by ValueError at train.py:18 main, after step 19" */
 };
 
 static const char *fact(const struct page_run *r, const char *name) { return kp_kineto_fact(r->trace, name); }
@@ -35,8 +32,8 @@ static const char *fact(const struct page_run *r, const char *name) { return kp_
       kp_stepparts_has(&r->parts) && kp_stepparts_has_gpu(&r->parts)                                             \
           ? kp_stepparts_text(room, sizeof room, &r->parts, true)                                                \
           : NULL)                                                                                                \
-    F(MAYBE, ended, *r->ended ? r->ended : NULL)                                                                 \
-    IF(*r->ended, MAYBE, recorded, kp_ended_recorded(room, sizeof room, r->trace))                               \
+    F(MAYBE, ended, r->page->advice->ended)                                                                      \
+    IF(r->page->advice->ended, TEXT, recorded, r->page->advice->recorded)                                        \
     F(MAYBE, stood, fact(r, "kprof.stood"))                                                                      \
     F(MAYBE, out_of_memory, fact(r, "kprof.out_of_memory"))                                                      \
     F(WHOLE, when_ms, r->summary.when_ns / 1000000)                                                              \
@@ -58,7 +55,6 @@ static void run_put_of(struct kp_page *page, const char *label, struct kp_jsonou
     struct page_run r = {.page = page, .trace = page->tree->trace, .label = label};
     kp_summary_make(&r.summary, page->tree, &page->chosen);
     kp_stepparts_add(&r.parts, page->tree, &page->chosen);
-    kp_lastwords_ended(r.ended, sizeof r.ended, page->tree, &page->chosen);
     kp_fields_put(j, "run", &run_fields, &r);
 }
 

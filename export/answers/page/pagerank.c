@@ -153,6 +153,7 @@ static void late_put(struct kp_jsonout *j, const char *key, const struct verdict
     F(TEXT, id, KP_FINDING_COMM)                                                                                      \
     F(MAYBE, stuck, r->stands ? r->stands->what : NULL)                                                               \
     F(MAYBE, stuck_next, r->stands ? r->stands->next : NULL)                                                          \
+    IF(r->stands, ID, stuck_rank, r->stands->rank)                                                                    \
     F(MAYBE, cause, r->late &&kp_rankwaits_cause(room, sizeof room, r->ranks, r->late) ? room : NULL)                 \
     F(OTHER, waits, (KP_TYPE("array"), waits_put, r->ranks))                                                          \
     F(WHOLE, matched, r->ranks->matched)                                                                              \

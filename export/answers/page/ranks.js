@@ -60,10 +60,11 @@ function ranksDraw() {
   const all = ranks.all;
   show("ranks", all.length > 1);
   if (all.length < 2) return;
-  const { waits, matched, bandwidth, most: late, missing, left, untold, cause } = ranks.verdict, most = Math.max(1, ...all.map(rank => rank.step));
+  const { waits, matched, bandwidth, most: late, missing, left, untold, cause, stuck, stuck_rank: for_it } = ranks.verdict, most = Math.max(1, ...all.map(rank => rank.step));
   const lateAt = late ? all.findIndex(rank => rank.rank === late[0]) : -1;
-  ranks.first = lateAt >= 0 && !missing ? lateAt : 0; // the others wait for it
-  byId("ranks-note").textContent = ranks.verdict.stuck ? `STUCK: ${ranks.verdict.stuck}` : missing ? `INCOMPLETE: without ${missing}, the rank that arrived last is unknown.` :
+  const waitedFor = stuck ? all.findIndex(rank => rank.rank === for_it) : missing ? -1 : lateAt;
+  ranks.first = Math.max(0, waitedFor); // the others wait for it
+  byId("ranks-note").textContent = stuck ? `STUCK: ${stuck}` : missing ? `INCOMPLETE: without ${missing}, the rank that arrived last is unknown.` :
     (late ? `${countText(matched)} collectives are in all ${all.length} traces. The rank that arrives ` +
     `last spends the least time in a collective. The extra time of the others is waiting. ${rankName(all[lateAt], lateAt).replace(/^r/, "R")} arrived last at ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
     "No collective is in all of these traces.") + (left ? ` ${countText(left)} are not in the traces of all their ranks.` : "") + (untold ? ` The groups of ${countText(untold)} cannot be distinguished.` : "");

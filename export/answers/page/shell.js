@@ -122,7 +122,7 @@ function headFacts(trace, parts) {
   else facts.push(["Step time", timeText(advice.median || advice.step), `median of ${countText(steps.length)} step${steps.length > 1 ? "s" : ""}; mean ${timeText(advice.step)}`]);
   if (trace.head.step_parts.length) facts.push(["Largest part", `${parts.largest.name} ${percentText(parts.largest.share).replace(" ", "\u00a0")}`, `${timeText(parts.largest.ns)} a step`]);
   if (steps.length) { const { share, told } = waitingOf(trace); facts.push(["Waiting", percentText(share), told]); }
-  if (card) facts.push(["Top finding", make("a", { href: "#cards", textContent: card.dataset.title }), card.lastChild.textContent]);
+  if (card) facts.push(["Top finding", make("a", { href: "#cards", textContent: card.dataset.title }), card.lastChild.textContent || card.nextSibling?.textContent]);
   if (run.dropped) facts.push(["Events dropped", (run.dropped_least ? "at least " : "") + countText(run.dropped), "no room was left for them"]);
   if (run.torn) facts.push(["File", "cut short", "what comes before stands here"]);
   return facts;
@@ -213,12 +213,13 @@ function findingsDraw(trace) {
     if (words && words.note) cards.push(cardMake("plain", "Collectives", "", paragraph(words.what)));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", paragraph(advice.unjudged.join("; "))));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", paragraph(advice.seen)));
-  const { ended, recorded, stood, out_of_memory: oom } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
-  if (stuck) cards.splice(0, cards.length, cardMake("critical", "The job stands", "", proseMake(stuck), proseMake(stuck_next)));
-  const [how, ...rest] = (ended || "").split("; ");
-  if (ended) cards.unshift(cardMake("critical", `Ended ${how}`, "", ...rest.map(paragraph), paragraph(`below is ${recorded}`)));
-  if (oom && !rest.includes(oom)) cards.unshift(cardMake(ended ? "critical" : "warning", "Out of memory", "", paragraph(oom)));
-  if (stood && !stuck) cards.unshift(cardMake("critical", "The program stood", "", paragraph(stood), paragraph("`kprof hang` of its folder shows where each thread stood")));
+  const { run } = trace.head, { ended, recorded, stood, out_of_memory: oom } = run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
+  const [how, ...rest] = (ended || "").split("; "), others = rest.filter(text => text !== oom);
+  if (stuck) cards.length = 0;
+  if (ended) cards.unshift(cardMake("critical", `Ended ${how}`, "", ...others.map(paragraph), paragraph(`below is ${recorded}`)));
+  if (oom) cards.unshift(cardMake(ended ? "critical" : "warning", "Out of memory", "", paragraph(oom)));
+  if (stuck || stood) cards.unshift(cardMake("critical", `The ${run.ranks > 1 ? "job" : "program"} ${ended ? "was" : "is"} stuck`, "",
+    ...[stood, stuck, stuck_next || "`kprof hang` of its folder shows where each thread is"].filter(Boolean).map(paragraph)));
   byId("cards").replaceChildren(...cards);
 }
 

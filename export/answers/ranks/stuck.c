@@ -159,11 +159,20 @@ static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *tol
 /* 0: the others wait for it; 1: it waits in a collective; 2: it ended since another rank was gone. */
 static int pass_of(const struct kp_stuckrank *r) { return r->is_follower ? 2 : r->in_collective; }
 
-static void states_put(FILE *f, const struct kp_stuck *s)
+/* Returns how many ranks the others wait for. */
+static size_t waited_count(const struct kp_stuck *s, long *rank)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (is_latest(s, i) && pass_of(&s->of[i]) == 0) *rank = s->of[i].rank, count++;
+    if (count != 1) *rank = -1;
+    return count;
+}
+
+static void states_put(FILE *f, const struct kp_stuck *s, size_t waited)
 {
     bool *const told = kp_kineto_zeros(s->count, sizeof *told);
-    size_t states = 0, waited = 0;
-    for (size_t i = 0; i < s->count; i++) waited += is_latest(s, i) && pass_of(&s->of[i]) == 0;
+    size_t states = 0;
     for (int pass = 0; pass < 3; pass++) {
         for (size_t i = 0; i < s->count; i++) {
             if (told[i] || !is_latest(s, i) || pass_of(&s->of[i]) != pass) continue;
@@ -194,7 +203,7 @@ bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *s)
     FILE *const f = stands ? open_memstream(&text, &length) : NULL;
     *out = (struct kp_stuck_told){.what = ""};
     if (!f) return false;
-    states_put(f, s);
+    states_put(f, s, waited_count(s, &out->rank));
     fclose(f);
     snprintf(out->what, sizeof out->what, "%s", text);
     free(text);

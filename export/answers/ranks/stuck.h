@@ -26,6 +26,7 @@ struct kp_stuck { /* all zero: empty */
 struct kp_stuck_told {
     char what[KP_STUCK_BYTES];      /* which rank is in what, and since when, in one line */
     char next[KP_STUCK_NEXT_BYTES]; /* the command that tells more; "": none does */
+    long rank;                      /* the one that all others wait for; -1: not one alone */
 };
 
 /* Looks at the end of a trace. `chosen`: its steps. */

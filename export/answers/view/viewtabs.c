@@ -8,7 +8,6 @@
 
 #include "collector/base/kp_path.h"
 #include "export/answers/advise/parts/finding.h"
-#include "export/answers/ranks/lastwords.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/modulename.h"
@@ -48,16 +47,13 @@ static void note_add(struct kp_view_tab *tab, const char *kind, const char *text
 }
 
 /* How the program ended, where not by itself: what was recorded until then is judged below. */
-static void ended_add(const struct kp_view *v, struct kp_view_tab *tab)
+static void ended_add(const struct kp_kineto *trace, const struct kp_advice *a, struct kp_view_tab *tab)
 {
-    char text[KP_LASTWORDS_BYTES + 80];
-    const struct kp_kineto *const trace = v->tree->trace;
     const char *const stood = kp_kineto_fact(trace, "kprof.stood"), *const oom =
                                                                         kp_kineto_fact(trace, "kprof.out_of_memory");
     if (stood) note_add(tab, "STOOD", stood);
-    kp_lastwords_ended(text, sizeof text, v->tree, &v->whole);
     if (oom && !kp_ended_oom(trace)) note_add(tab, "OUT OF MEMORY", oom);
-    if (*text) note_add(tab, strcmp(kp_ended_word(trace), "killed") == 0 ? "KILLED" : "ENDED", text);
+    if (a->ended) note_add(tab, strcmp(a->ended_word, "killed") == 0 ? "KILLED" : "ENDED", a->ended);
 }
 
 static void findings_make(struct kp_view *v, const struct kp_advice *a)
@@ -69,7 +65,7 @@ static void findings_make(struct kp_view *v, const struct kp_advice *a)
                                 .column_count = 2,
                                 .sort = KP_VIEW_NONE,
                                 .is_prose = true};
-    ended_add(v, tab);
+    ended_add(v->tree->trace, a, tab);
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_finding *f = &a->findings[i];
         char name[256], line[4096], once[64];

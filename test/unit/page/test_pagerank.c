@@ -166,13 +166,12 @@ static void what_others_wait_for_a_late_rank_without_cores_says_so(void **state)
 static void no_rank_of_a_job_that_stands_is_late(void **state)
 {
     (void)state;
-    const struct kp_stuck_told told = {"rank 1 did nothing for 9.0 s", "`kprof hang .` says more."};
+    const struct kp_stuck_told told = {"rank 1 did nothing for 9.0 s", "`kprof hang .` says more.", 1};
     stands = &told;
     char *verdict = verdict_of(500, 70);
     stands = NULL;
-    assert_non_null(strstr(
-        verdict,
-        "\"stuck\":\"rank 1 did nothing for 9.0 s\",\"stuck_next\":\"`kprof hang .` says more.\",\"cause\":null"));
+    assert_non_null(strstr(verdict, "\"stuck\":\"rank 1 did nothing for 9.0 s\",\"stuck_next\":\"`kprof hang .` says "
+                                    "more.\",\"stuck_rank\":\"1\","));
     assert_non_null(strstr(verdict, "\"ranks\":[],\"late\":null"));
     free(verdict);
 }
