@@ -78,8 +78,15 @@ function memoryCurve(svg, host) {
   function steps() {
     const inside = c.steps.filter(([, at]) => at >= c.from && at < c.from + c.span), lines = every(inside, wide / 12), told = every(lines, wide / 44);
     const widest = told.reduce((most, [number]) => Math.max(most, String(number).length), 0);
-    return [...lines.map(([, at]) => put("path", { class: "step", d: `M${xOf(at).toFixed(1)} ${top}v${PLOT}` })),
-      ...told.map(([number, at], i) => put("text", { x: Math.max(xOf(at), left + (i ? 0 : 18)).toFixed(1), y: top - 10, "text-anchor": "middle" }, i || widest > 3 ? number : `step ${number}`))];
+    const drawn = lines.map(([, at]) => put("path", { class: "step", d: `M${xOf(at).toFixed(1)} ${top}v${PLOT}` }));
+    let free = 0; // where the number before ends
+    told.forEach(([number, at], i) => {
+      const text = i || widest > 3 ? `${number}` : `step ${number}`, half = LETTER * text.length / 2, x = Math.max(xOf(at), left + (i ? 0 : 18));
+      if (x - half < free) return;
+      free = x + half + 4;
+      drawn.push(put("text", { x: x.toFixed(1), y: top - 10, "text-anchor": "middle" }, text));
+    });
+    return drawn;
   }
 
   function place() {
