@@ -2,6 +2,7 @@
 /* kp_path.h - parts of paths */
 #pragma once
 
+#include <stdbool.h>
 #include <string.h>
 
 /* The file's name: what follows the last '/', or the whole path. Signal handlers: yes. */
@@ -19,4 +20,19 @@ static inline void kp_path_folder(char *out, size_t bytes, const char *path)
     if (n >= bytes) n = bytes - 1;
     memcpy(out, slash ? path : ".", n);
     out[n] = '\0';
+}
+
+/*
+ * Cuts folders that a path leaves at once: "job/../train.py" becomes "train.py". What follows the path stays. Only
+ * names are read: beyond a symlink the result is another folder. Signal handlers: yes.
+ */
+static inline void kp_path_shorten(char *path)
+{
+    for (char *up = path; (up = strstr(up, "/../")) != NULL;) {
+        char *from = up;
+        while (from > path && from[-1] != '/') from--;
+        const bool is_folder = from < up && strncmp(from, "../", 3) != 0 && strncmp(from, "./", 2) != 0;
+        if (is_folder) memmove(from, up + 4, strlen(up + 4) + 1), up = path;
+        else up++;
+    }
 }

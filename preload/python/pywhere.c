@@ -18,6 +18,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_path.h"
 #include "collector/base/kp_utf8.h"
 #include "preload/python/python.h"
 #include "preload/python_bridge.h"
@@ -192,6 +193,7 @@ static bool frame_describe(const struct kp_python *python, const uint8_t *frame,
     if (!peek(code, bytes, l->code_lines + sizeof code)) return false;
     if (pointer_in(bytes, KP_PYTHON_TYPE_OF) != python->code_type) return false;
     text_read(python, pointer_in(bytes, l->code_file), out->file, sizeof out->file);
+    kp_path_shorten(out->file);
     text_read(python, pointer_in(bytes, l->code_name), out->function, sizeof out->function);
     out->line = line_find(l, bytes, place_of(l, frame, code));
     return true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/ownline.h"
@@ -220,6 +221,9 @@ const char *kp_mem_place_text(const struct kp_memview *view, const struct kp_mem
     if (module && used < (int)bytes)
         used += module_add(view->tree->trace, out + used, bytes - (size_t)used, module, strcspn(module, ";"));
     if (module && line && used < (int)bytes) used += snprintf(out + used, bytes - (size_t)used, ", ");
-    if (line && used >= 0 && (size_t)used < bytes) line_add(out + used, bytes - (size_t)used, line, line_bytes);
+    if (line && used >= 0 && (size_t)used < bytes) {
+        line_add(out + used, bytes - (size_t)used, line, line_bytes);
+        kp_path_shorten(out + used);
+    }
     return out;
 }

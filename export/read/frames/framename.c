@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/plain.h"
 
@@ -131,6 +132,7 @@ const char *kp_framename_shown(struct kp_frametext *out, const char *frame)
     const size_t bytes = strlen(frame), room = 4 * bytes + 1;
     char *text = room_for(out, room);
     kp_plain_text(text, room, frame, bytes);
+    kp_path_shorten(text);
     for (char *p = text; *p; p++)
         if (*p == ';') *p = ',';
     if (strncmp(text, "<built-in ", 10) == 0) address_cut(text);

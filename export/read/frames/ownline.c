@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/frames/framename.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/kineto/kineto_facts.h"
@@ -198,19 +199,6 @@ const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, s
     return own_frame(list_of(trace), stack, own_end(stack, &words), bytes);
 }
 
-/* Copies a file's name without the folders that it leaves at once: "job/../train.py" is train.py. */
-static void file_copy(char *out, size_t room, const char *file, size_t bytes)
-{
-    snprintf(out, room, "%.*s", (int)bytes, file);
-    for (char *up = out; (up = strstr(up, "/../")) != NULL;) {
-        char *from = up;
-        while (from > out && from[-1] != '/') from--;
-        const bool is_folder = from < up && strncmp(from, "../", 3) != 0 && strncmp(from, "./", 2) != 0;
-        if (is_folder) memmove(from, up + 4, strlen(up + 4) + 1), up = out;
-        else up++;
-    }
-}
-
 /* Writes "train.py(12): forward" as "train.py:12 forward", with `word` before the function, or without the line where
  * none is known (0). */
 static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t bytes, const char *word)
@@ -220,7 +208,8 @@ static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t byte
     const bool is_known = strtol(digits, NULL, 10) > 0 && (!word || kp_framename_has_def(function));
     const int shown = is_known ? (int)strspn(digits, "0123456789") : 0;
     char line[LINE_BYTES], name[LINE_BYTES];
-    file_copy(name, sizeof name, frame, file);
+    snprintf(name, sizeof name, "%.*s", (int)file, frame);
+    kp_path_shorten(name);
     int n = snprintf(line, sizeof line, "%s%s%.*s %s%.*s", name, shown ? ":" : "", shown, digits,
                      word && shown && function[0] != '<' ? word : "", (int)(frame + bytes - function), function);
     if (n >= (int)sizeof line) n = sizeof line - 1;
@@ -456,7 +445,8 @@ static uint32_t function_put(struct kp_kineto *trace, const char *frame, size_t 
 {
     char file[LINE_BYTES], function[LINE_BYTES], name[2 * LINE_BYTES];
     const char *const at = (const char *)memchr(frame + bracket, ' ', bytes - bracket) + 1;
-    file_copy(file, sizeof file, frame, bracket);
+    snprintf(file, sizeof file, "%.*s", (int)bracket, frame);
+    kp_path_shorten(file);
     snprintf(function, sizeof function, "%.*s", (int)(frame + bytes - at), at);
     const int n = snprintf(name, sizeof name, "%s %s", file, kp_framename_bare(function));
     return kp_strings_put(trace->strings, name, (size_t)n);
