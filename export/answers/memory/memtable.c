@@ -309,7 +309,7 @@ void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp
         char steps[80];
         kp_units_steps(steps, sizeof steps, show->first_step, show->last_step);
         fprintf(out, "S%s: %.1f of the recording's %.1f ms (--step all shows all)\n\n", steps + 1,
-                (double)(show->to_ns - show->from_ns) / 1e6, (double)(view->end_ns - view->begin_ns) / 1e6);
+                (double)(show->to_ns - show->from_ns) / 1e6, at_ms(view, view->end_ns));
     }
     for (size_t d = 0; d < view->device_count; d++)
         if (show->device < 0 || (size_t)show->device == d) device_put(out, view, d, show);

@@ -169,12 +169,16 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const int64_t between_ns = s->wall_ns - s->shared_ns - s->before_ns - s->after_ns;
+    const int64_t late_ns = s->when_ns ? s->when_ns - r->top->trace->start_ns : 0;
+    const bool is_late = late_ns > s->wall_ns / 10 && s->before_ns > s->wall_ns / 10;
     char text[40];
     if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
     const struct kp_partsteps *parts = &r->chosen->parts;
     fprintf(out, "outside  %s before step %ld", kp_units_span(text, sizeof text, s->before_ns), s->first_step);
     if (parts->has_startup && are_calls(r)) fputs(" (start-up and calls that are not counted)", out);
     else if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
+    else if (is_late)
+        fprintf(out, " (start-up; recording began %s before that)", kp_units_span(text, sizeof text, late_ns));
     else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
     fprintf(out, ", %s after step %ld", kp_units_span(text, sizeof text, s->after_ns), s->last_step);
     if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);
