@@ -94,11 +94,9 @@ const char *kp_run_last_out_of_memory(uint64_t steps)
     return kp_load_acquire(&oom_step) == steps + 1 ? oom_words : NULL; /* pairs with: kp_run_set_out_of_memory */
 }
 
-void kp_run_set_exception(const char *name, const char *place, bool has_lost_peer)
+void kp_run_set_exception(const struct kp_run_exception *of)
 {
-    kp_fmt(exception.name, sizeof exception.name, "%s", name);
-    kp_fmt(exception.place, sizeof exception.place, "%s", place);
-    exception.has_lost_peer = has_lost_peer;
+    exception = *of;
     kp_store_release(&has_exception, true); /* pairs with: kp_run_exception */
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "collector/base/kp_rank.h"
+#include "collector/format/kp_ends.h"
 
 struct kp_thread;
 
@@ -54,11 +55,11 @@ void kp_run_out_of_memory(const struct kp_run_oom *oom);
 void kp_run_set_out_of_memory(const char *words, uint64_t steps);
 const char *kp_run_last_out_of_memory(uint64_t steps);
 struct kp_run_exception { /* which nothing caught */
-    char name[96], place[512];
+    char name[96], place[512], text[KP_ENDS_TEXT_BYTES];
     bool has_lost_peer; /* it says that another rank was gone */
 };
 /* The exception that ends the program. With the GIL. */
-void kp_run_set_exception(const char *name, const char *place, bool has_lost_peer);
+void kp_run_set_exception(const struct kp_run_exception *of);
 const struct kp_run_exception *kp_run_exception(void); /* NULL: none */
 /* Opens the spool on first use. 0 or -errno; after a failure every later call returns the same error. */
 int kp_run_open_spool(void);

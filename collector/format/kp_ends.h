@@ -4,12 +4,14 @@
  *
  * A line each: "PID STATUS NANOSECONDS", the status as wait(2) has it, the time since the Unix epoch. That of the
  * process itself goes on: " RANK STEP\tEXCEPTION\tPLACE\tlost_peer\tWAY". Rank and last step are -1 where there is
- * none, and the texts "". It is there from the first trace on, with KP_ENDS_PENDING as its status until the process
- * exits. WAY is "exec of sh" where it became that program, which leaves the lines of exec before its own, or
- * "_exit with status 3", or "SIGABRT of NCCL's watchdog".
+ * none, and the texts "". EXCEPTION is "ValueError: a text", or has no text. The line is there from the first trace
+ * on (with KPROF_HANG from the first step on), with KP_ENDS_PENDING as its status until the process exits. WAY is
+ * "exec of sh" where it became that program, which leaves the lines of exec before its own, or "_exit with status 3",
+ * or "SIGABRT of NCCL's watchdog".
  */
 #pragma once
 
 #define KP_ENDS_PENDING (-1)
 #define KP_ENDS_EXEC "exec of "
 #define KP_ENDS_WATCHDOG "SIGABRT of NCCL's watchdog"
+enum { KP_ENDS_TEXT_MOST = 80, KP_ENDS_TEXT_BYTES = KP_ENDS_TEXT_MOST + 4 }; /* of an exception, and "..." */

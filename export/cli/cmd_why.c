@@ -77,6 +77,7 @@ static void exception_take(struct kp_kineto *trace, const struct kp_jobend *end)
     if (!*end->exception || kp_ended_exception(trace)) return;
     kp_fact_put(trace, "kprof.exception", end->exception);
     if (*end->place) kp_fact_put(trace, "kprof.exception_at", end->place);
+    if (*end->text) kp_fact_put(trace, "kprof.exception_text", end->text);
     if (end->has_lost_peer) kp_fact_put(trace, "kprof.lost_peer", "1");
 }
 

@@ -107,10 +107,10 @@ static size_t own_text(char *text, size_t bytes, int status, const char *way)
     const struct kp_rank place = kp_run_rank();
     const struct kp_run_exception *const e = kp_run_exception() ? kp_run_exception() : &none;
     const int rank = place.is_launched || place.size > 1 ? (int)place.rank : -1;
-    return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s\t%s\t%s\t%s\n", (int)getpid(), status,
+    return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s%s%s\t%s\t%s\t%s\n", (int)getpid(), status,
                   (unsigned long)kp_clock_ns(CLOCK_REALTIME), rank,
-                  status == KP_ENDS_PENDING ? -1L : (long)kp_steps_seen() - 1, e->name, e->place,
-                  e->has_lost_peer ? "lost_peer" : "", way);
+                  status == KP_ENDS_PENDING ? -1L : (long)kp_steps_seen() - 1, e->name, *e->text ? ": " : "", e->text,
+                  e->place, e->has_lost_peer ? "lost_peer" : "", way);
 }
 
 /* The line of a program that became this one, by exec: "42 0 ... <tab> exec of python3". */

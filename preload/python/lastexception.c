@@ -11,14 +11,15 @@
  *
  * CPython tells its audit hooks of an exception that nothing caught (PEP 578), before it prints it. No function of
  * Python's runs here: objects are read by their layout, since reading `tb_frame` would call hooks of the program. An
- * exception that some frame caught and printed begins within that frame's callers, so it ends no program. The text of
- * the exception may hold data of the user, and stays out, but for whether it says that another rank was gone.
+ * exception that some frame caught and printed begins within that frame's callers, so it ends no program. Of its text
+ * 80 bytes are kept: see decisions/186.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_lostpeer.h"
+#include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
 #include "preload/guard.h"
 #include "preload/python/pycalls.h"
@@ -29,7 +30,7 @@
 
 /* A traceback and an exception, the same from 3.8 to 3.14; the event of sys.excepthook has hook, type, value, trace. */
 enum { TB_NEXT = 16, TB_FRAME = 24, TB_LASTI = 32, TB_LINE = 36, TYPE_OF = 8, TYPE_NAME = 24, ARGS_OF = 24 };
-enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3, DEPTH_MAX = 2000, PLACE_BYTES = 512 };
+enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3, DEPTH_MAX = 2000 };
 
 static const void *code_of(const void *trace)
 {
@@ -79,20 +80,36 @@ static const void *place_find(const void *trace, const void *type)
     return found ? found : last;
 }
 
-/* Its first argument is the text; no __str__ runs. */
-static bool has_lost_peer(const char *name, const void *type, const void *value)
+/* Its first argument is the text, or the second one behind a number, as of OSError; no __str__ runs. "": neither. */
+static const char *text_of(const void *type, const void *value)
 {
-    if (!kp_lostpeer_may(name) || !value || kp_python_at(value, TYPE_OF) != type) return false;
-    void *const args = kp_python_at(value, ARGS_OF), *const first = args ? kp_python_api.tuple_item(args, 0) : NULL;
-    const bool is_text = first && kp_python_at(first, TYPE_OF) == kp_python_api.text_type;
-    const char *const text = is_text ? kp_python_api.text_of(first) : NULL;
+    void *const args = value && kp_python_at(value, TYPE_OF) == type ? kp_python_at(value, ARGS_OF) : NULL;
+    const char *text = NULL;
+    for (int i = 0; args && i < 2 && !text; i++) {
+        void *const item = kp_python_api.tuple_item(args, i);
+        const bool is_text = item && kp_python_at(item, TYPE_OF) == kp_python_api.text_type;
+        text = is_text ? kp_python_api.text_of(item) : NULL;
+    }
     if (!text) kp_python_api.forget_error();
-    return text && kp_lostpeer_is(name, text);
+    return text ? text : "";
+}
+
+/* Copies its first line, or the begin of it. */
+static void text_copy(char out[KP_ENDS_TEXT_BYTES], const char *text)
+{
+    text += strspn(text, " \t\r\n");
+    size_t n = strcspn(text, "\r\n");
+    const bool is_cut = n > KP_ENDS_TEXT_MOST;
+    if (is_cut) n = KP_ENDS_TEXT_MOST;
+    while (is_cut && n && ((unsigned char)text[n] & 0xc0) == 0x80) n--;
+    kp_fmt(out, KP_ENDS_TEXT_BYTES, "%.*s%s", (int)n, text, is_cut ? "..." : "");
+    for (char *c = out; *c; c++)
+        if (*c == '\t') *c = ' ';
 }
 
 static void exception_note(const void *type, const void *value, const void *trace)
 {
-    char place[PLACE_BYTES];
+    struct kp_run_exception e;
     const char *const full = kp_python_at(type, TYPE_NAME), *const dot = strrchr(full, '.');
     const char *const name = dot ? dot + 1 : full, *const of_trace =
                                                        kp_python_at(kp_python_at(trace, TYPE_OF), TYPE_NAME);
@@ -100,13 +117,18 @@ static void exception_note(const void *type, const void *value, const void *trac
     if (strcmp(of_trace, "traceback") != 0 || !is_of_all(trace) || strcmp(name, "KeyboardInterrupt") == 0) return;
     const void *const at = place_find(trace, kp_python_at(trace, TYPE_OF));
     kp_pysite_prepare_once();
-    kp_fmt(place, sizeof place, "%s:%d %s", kp_pysite_file(file_of(at)), line_of(at),
+    kp_fmt(e.name, sizeof e.name, "%s", name);
+    kp_fmt(e.place, sizeof e.place, "%s:%d %s", kp_pysite_file(file_of(at)), line_of(at),
            code_text(code_of(at), kp_python_get()->layout.code_name));
-    const bool is_of_peer = has_lost_peer(name, type, value);
-    kp_run_set_exception(name, place, is_of_peer);
+    kp_path_shorten(e.place);
+    const char *const text = text_of(type, value);
+    text_copy(e.text, text);
+    e.has_lost_peer = kp_lostpeer_is(name, text);
+    kp_run_set_exception(&e);
     if (!kp_record_is_open() || kp_record_note("exception", name) != 0) return;
-    (void)kp_record_note("exception_at", place);
-    if (is_of_peer) (void)kp_record_note("lost_peer", "1");
+    (void)kp_record_note("exception_at", e.place);
+    if (*e.text) (void)kp_record_note("exception_text", e.text);
+    if (e.has_lost_peer) (void)kp_record_note("lost_peer", "1");
     const char *const oom = kp_run_last_out_of_memory(kp_steps_seen());
     if (oom) (void)kp_record_note("out_of_memory", oom);
 }

@@ -84,7 +84,7 @@ CLOSED = 0.5  # seconds: kprof-tick closes a window that is over within a twenti
 BEHIND = {  # the window was over: by what the program, or where kprof run watches its parent, wrote
     "plain": (GOOD, None),
     "three": ("the program (process N) ended by exit status 3 after step 4", None),
-    "raises": ("the program (process N) ended by ValueError at ends_alone.py:LINE raises, after step 4", None),
+    "raises": ('the program (process N) ended by ValueError "a planted one" at ends_alone.py:LINE raises, after step 4', None),
     "_exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
     "abort": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
     "fault": (WITHOUT, "SIGSEGV"),

@@ -33,7 +33,7 @@ struct kp_why_end {            /* how one process ended */
     bool has_stood;                         /* it did nothing more after it had written that it stands */
     char word[16];                          /* "killed", "ended" */
     char recorded[KP_ENDED_RECORDED_BYTES]; /* of a ring (KPROF_RING): "the last 31.2 s before it ended"; else "" */
-    char how[KP_LASTWORDS_BYTES + 80];      /* "by ValueError at train.py:18 main, after step 4" */
+    char how[KP_LASTWORDS_BYTES + KP_ENDED_WAY_BYTES]; /* "by ValueError at train.py:18 main, after step 4" */
 };
 enum { KP_WHY_OOM_BYTES = 1024 };
 struct kp_why { /* all zero: empty */

@@ -30,6 +30,17 @@ static void part_take(char **at, char *out, size_t bytes)
     *at += n + ((*at)[n] == '\t');
 }
 
+/* "ValueError: its text", or "ValueError". */
+static void exception_take(char **at, struct kp_jobend *e)
+{
+    char both[sizeof e->exception + sizeof e->text];
+    part_take(at, both, sizeof both);
+    char *const text = strstr(both, ": ");
+    snprintf(e->text, sizeof e->text, "%.*s", (int)sizeof e->text - 1, text ? text + 2 : "");
+    if (text) *text = '\0';
+    snprintf(e->exception, sizeof e->exception, "%.*s", (int)sizeof e->exception - 1, both);
+}
+
 static void line_take(struct kp_jobends *ends, char *line, const char *host)
 {
     struct kp_jobend e = {.rank = -1, .step = -1};
@@ -46,7 +57,7 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host)
     else if (WIFSIGNALED(status)) (void)kp_ended_signal_name(WTERMSIG(status), e.by, sizeof e.by);
     else if (status) snprintf(e.by, sizeof e.by, "exit status %d", WEXITSTATUS(status));
     at += *at == '\t';
-    part_take(&at, e.exception, sizeof e.exception);
+    exception_take(&at, &e);
     part_take(&at, e.place, sizeof e.place);
     part_take(&at, gone, sizeof gone);
     part_take(&at, exec, sizeof exec);
@@ -88,6 +99,7 @@ static void word_put(struct kp_jobend *out, const struct kp_jobend *e)
     out->step = e->step;
     out->has_lost_peer = e->has_lost_peer;
     snprintf(out->exception, sizeof out->exception, "%s", e->exception);
+    snprintf(out->text, sizeof out->text, "%s", e->text);
     snprintf(out->place, sizeof out->place, "%s", e->place);
 }
 

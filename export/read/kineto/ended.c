@@ -48,7 +48,9 @@ bool kp_ended_badly(const struct kp_kineto *trace) { return kp_ended_early(trace
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
 {
     const char *const by = kp_ended_by(trace);
-    snprintf(out, bytes, "%s%.60s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "");
+    const char *const text = kp_ended_exception(trace) ? kp_kineto_fact(trace, "kprof.exception_text") : NULL;
+    snprintf(out, bytes, "%s%.60s%s%.83s%s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "", text ? " \"" : "",
+             text ? text : "", text ? "\"" : "");
     return out;
 }
 

@@ -25,7 +25,7 @@ bool kp_ended_badly(const struct kp_kineto *trace);
 #define KP_ENDED_WITHOUT_EXIT "without an exit (killed, or by os._exit)"
 /* Writes "by SIGKILL", or that where it is not noted: behind "killed" or "ended". Returns `out`. */
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace);
-enum { KP_ENDED_WAY_BYTES = 80 };
+enum { KP_ENDED_WAY_BYTES = 176 };
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
 /* Of a trace whose program went on: it was written when the ring was asked for (kprof_keep). */
@@ -54,5 +54,5 @@ struct kp_jobend {
     bool has_lost_peer;       /* the exception says that another rank was gone */
     char by[KP_JOBEND_BYTES]; /* "SIGSEGV", "exit status 3"; "": by itself */
     char host[65];
-    char exception[96], place[512]; /* which ended it, and its line; "": none */
+    char exception[96], text[96], place[512]; /* which ended it, and its line; "": none */
 };

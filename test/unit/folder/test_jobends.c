@@ -47,7 +47,8 @@ static void read_and_remove(void)
 static void what_a_process_says_of_itself_is_joined_with_its_signal(void **state)
 {
     (void)state;
-    write_ends("node_a_42.ends", "43 9 2000\n42 256 1000 3 39\tValueError\ttrain.py:4 fails\tlost_peer\n42 256 1100\n");
+    write_ends("node_a_42.ends",
+               "43 9 2000\n42 256 1000 3 39\tValueError: bad: 7\ttrain.py:4 fails\tlost_peer\n42 256 1100\n");
     read_and_remove();
     assert_true(kp_jobends_find(&ends, "node_a", 42, 0, &end));
     assert_int_equal(end.rank, 3);
@@ -55,6 +56,7 @@ static void what_a_process_says_of_itself_is_joined_with_its_signal(void **state
     assert_int_equal(end.at_ns, 1100);
     assert_string_equal(end.by, "exit status 1");
     assert_string_equal(end.exception, "ValueError");
+    assert_string_equal(end.text, "bad: 7");
     assert_string_equal(end.place, "train.py:4 fails");
     assert_true(end.is_own && end.has_lost_peer && !end.is_pending);
     assert_true(kp_jobends_find(&ends, "node_a", 43, 0, &end));
