@@ -82,7 +82,7 @@ static bool range_parse(const char *text, struct kp_schedule *s, const char **wr
     uint64_t first, last;
     if (!number_take(&text, &first) || *text++ != '-' || !number_take(&text, &last) || (*text && *text != ','))
         return false;
-    if (*text) *wrong = "has more than steps, which stand alone:";
+    if (*text) *wrong = "has more than steps, which must be alone:";
     if (last < first) *wrong = "has a last step before the first:";
     if (*wrong) return false;
     s->warmup = first > 0;

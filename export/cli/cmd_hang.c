@@ -88,7 +88,7 @@ static int flame_put(const struct hang_command *c, const struct kp_hang *h, cons
     return KP_EXIT_DONE;
 }
 
-/* Of processes that are gone, or are on other machines, their files tell: "it stood at 2026-11-29 02:11:40: ". */
+/* Of processes that are gone, or are on other machines, their files tell: "it was stuck at 2026-11-29 02:11:40: ". */
 static const char *when_text(const struct kp_hang *now, char *out, size_t bytes)
 {
     struct tm parts;
@@ -100,7 +100,7 @@ static const char *when_text(const struct kp_hang *now, char *out, size_t bytes)
         if ((time_t)(p->time_ms / 1000) > at) at = (time_t)(p->time_ms / 1000);
     }
     if (localtime_r(&at, &parts)) strftime(when, sizeof when, " at %F %T", &parts);
-    snprintf(out, bytes, "it stood%s: ", when);
+    snprintf(out, bytes, "it was stuck%s: ", when);
     return out;
 }
 

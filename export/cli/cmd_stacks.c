@@ -54,13 +54,13 @@ static const struct kp_opt flags[] = {
      "write to a file (default: stdout; on a terminal --svg and --html write flames.svg and flames.html beside the "
      "trace); a name that ends in .svg, .html or .json needs no such flag"},
     {"backward-at", 0, KP_OPT_VALUE, "WHERE",
-     "where backward ops stand: run or forward; run, the default, is the line that ran, forward that of their forward "
+     "where backward ops appear: run or forward; run, the default, is the line that ran, forward that of their forward "
      "op"},
     {"step", 0, KP_OPT_VALUE, "A-B",
      "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has some, or "
      "all of a phase)"},
     {"all-paths", 0, KP_OPT_FLAG, NULL,
-     "every path, however small; else, beyond 32 MB of text, small ones stand at their callers"},
+     "every path, however small; else, beyond 32 MB of text, small ones are added to their callers"},
     {"threads", 0, KP_OPT_FLAG, NULL, "also other threads, under a root of their own"},
     {"torch", 0, KP_OPT_FLAG, NULL,
      "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) "
@@ -276,7 +276,7 @@ static void small_fold(const struct stacks_command *s)
     if (!folded.paths) return;
     const bool is_bytes = s->wall.metric == KP_WALL_MEMORY;
     kp_cli_say(stderr,
-               "kprof stacks: %zu path%s of less than %.3f %s each stand at their callers; --all-paths shows them",
+               "kprof stacks: %zu path%s of less than %.3f %s each are added to their callers; --all-paths shows them",
                folded.paths, kp_units_s(folded.paths), (double)folded.below / (is_bytes ? 1048576 : 1e6),
                is_bytes ? "MiB" : "ms");
 }

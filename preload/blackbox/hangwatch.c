@@ -202,7 +202,7 @@ static void tell(enum kp_hangwatch_finding finding, uint64_t for_ms)
     int rc = kp_where_write(&text, is_busy ? "busy" : "hang");
     if (rc == 0) rc = kp_where_keep(&text, path);
     kp_log(0, "%sno step and no collective has ended for %lu s, %s; the program %s at %s (%s%s)", rank,
-           (unsigned long)(for_ms / 1000), step, is_busy ? "computes" : "stands", kp_where_main(),
+           (unsigned long)(for_ms / 1000), step, is_busy ? "computes" : "is stuck", kp_where_main(),
            rc == 0 ? "all threads: " : "no file: ", rc == 0 ? kp_path_display(path) : kp_log_error_text(rc));
     kp_where_drop(&text);
 }

@@ -999,7 +999,7 @@ def test_the_peak_is_at_a_time_that_from_takes(tmp_path):
 
 
 def test_a_misspelt_schedule_is_named_by_its_part():
-    for text, said in (("10-12,warmpu=1", "has more than steps, which stand alone: '10-12'"), ("12-10", "has a last step before the first: '12-10'"),
+    for text, said in (("10-12,warmpu=1", "has more than steps, which must be alone: '10-12'"), ("12-10", "has a last step before the first: '12-10'"),
                        ("activ=3", "has an unknown part 'activ=3' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean active?)")):
         done = harness.cli("run", "--schedule", text, "true")
         assert done.returncode == 2 and f"--schedule: {said}" in done.stderr, done.stderr

@@ -249,13 +249,13 @@ def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_pa
         rank.wait()
     files = sorted(tmp_path.glob("hang-*.json"), key=lambda path: re.search("_r(.)_", path.name)[1])
     assert [files[rank].name in lines[str(rank)] for rank in (0, 1)] == [True, True], lines
-    assert f"the program stands at ends.py:{line_of('python')} sleeps" in lines["1"]
+    assert f"the program is stuck at ends.py:{line_of('python')} sleeps" in lines["1"]
     told = json.loads(harness.cli("hang", tmp_path, "--json").stdout)
     assert told["verdict"] == "absent" and accused(told) == [1] and f"ends.py:{line_of('python')}" in told["text"], told["text"]
     newest = time.localtime(max(json.loads(path.read_text())["time_ms"] for path in files) / 1000)
-    assert harness.cli("hang", tmp_path).stdout.startswith(time.strftime("it stood at %F %T: ", newest) + told["text"].partition(",")[0]), told["text"]
+    assert harness.cli("hang", tmp_path).stdout.startswith(time.strftime("it was stuck at %F %T: ", newest) + told["text"].partition(",")[0]), told["text"]
     assert harness.cli("hang", tmp_path, "--now").returncode == 1
-    assert harness.cli("why", tmp_path).stdout == f"it stood: {told['text']}\n"  # nothing was recorded of how it ended
+    assert harness.cli("why", tmp_path).stdout == f"it was stuck: {told['text']}\n"  # nothing was recorded of how it ended
     assert not list(tmp_path.glob("*.tmp")) and harness.cli("report", tmp_path).returncode != 0
 
 
@@ -269,11 +269,11 @@ def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, 
     told = json.loads(harness.cli("why", tmp_path, "--json").stdout)
     assert told["stood"].startswith(f"rank 0 waits in gloo:all_reduce for rank 1, which is at ends.py:{line_of('python')} sleeps"), told
     assert [(end["by_itself"], end["stood"]) for end in told["ends"]] == [(False, True)] * 2, told
-    assert harness.cli("why", tmp_path).stdout.startswith(f"it stood: {told['stood']}\n  then rank ")
+    assert harness.cli("why", tmp_path).stdout.startswith(f"it was stuck: {told['stood']}\n  then rank ")
     assert harness.cli("html", tmp_path, "-o", tmp_path / "page.html").returncode == 0
     assert [head["run"]["stood"] for head, *_ in pagedata.traces(tmp_path / "page.html")] == [told["stood"]] * 2
     findings = json.loads(harness.cli("view", "--json", tmp_path).stdout.splitlines()[0])["tabs"][0]["rows"]
-    assert findings[0]["name"] == "STOOD" and told["stood"].startswith(findings[1]["name"].strip()), findings
+    assert findings[0]["name"] == "STUCK" and told["stood"].startswith(findings[1]["name"].strip()), findings
     shown = viewing.browser.ask("page_ask", tmp_path / "page.html", "", "findings")
     first, second, *_ = re.findall(r"^CRITICAL\n(.*)\n(.*)", shown["findings"], re.M)
     assert first == ("The job was stuck", f"R{told['stood'][1:]}"), shown["findings"]  # above how it ended
@@ -319,7 +319,7 @@ def test_a_long_pause_that_is_none_of_a_job_that_stands_is_not_told(mini, tmp_pa
 
 def test_a_sleep_as_long_is_told(mini, tmp_path):
     run = harness.run_kprof(mini(QUIET % "time.sleep(0.05)"), tmp_path / "out", schedule="none", KPROF_HANG="1s").ok()
-    assert re.search(r"has ended for 1 s, after step 0; the program stands at \S+:\d+ <module>", run.err), run.explain()
+    assert re.search(r"has ended for 1 s, after step 0; the program is stuck at \S+:\d+ <module>", run.err), run.explain()
     assert len(list((tmp_path / "out").glob("hang-*.json"))) == 1
 
 
@@ -339,7 +339,7 @@ def ended(programs, folder, how, odd=1, size=2):
     return json.loads(told.stdout)["ends"], harness.cli("why", folder / "out").stdout
 
 
-@pytest.mark.parametrize("how, by", [("exception", "by ValueError at ends.py:LINE fails"), ("segv", "by SIGSEGV"), ("abort", "by SIGABRT")])
+@pytest.mark.parametrize("how, by", [("exception", 'by ValueError "a planted one" at ends.py:LINE fails'), ("segv", "by SIGSEGV"), ("abort", "by SIGABRT")])
 def test_the_rank_that_ended_a_job_is_told_first(programs, tmp_path, how, by):
     ends, text = ended(programs, tmp_path, how)
     assert ends[0]["rank"] == 1 and not ends[0]["by_itself"], text

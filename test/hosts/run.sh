@@ -491,7 +491,7 @@ records train_ring_children 5000 KPROF_RING=1h KPROF_CHILDREN=1 -- "${trains[@]}
 for how in stands close_fds_stands; do # the watch goes on without descriptors
   if [ -n "${HOSTS_IN:-}" ]; then wanted "train_hang_$how" && skip "train_hang_$how" "what a thread of an emulator waits in is not its program's"; continue; fi
   records "train_hang_$how" any KPROF_HANG=1s KPROF_SCHEDULE=none -- "${trains[@]}" $how
-  says "train_hang_$how" 1 '^kprof: no step and no collective has ended for [0-9]* s, after step 9; the program stands at .*(all threads: '
+  says "train_hang_$how" 1 '^kprof: no step and no collective has ended for [0-9]* s, after step 9; the program is stuck at .*(all threads: '
 done
 records train_daemon any -- bash -c '"$0" "$@" | cat; exit ${PIPESTATUS[0]}' "${trains[@]}" daemon
 records train_schedule any KPROF_SCHEDULE=wait=1,warmup=1,active=3,repeat=2 -- "${trains[@]}" plain

@@ -189,7 +189,7 @@ static void next_put(struct kp_stuck_told *out, const struct kp_stuck *s)
 {
     if (s->is_running)
         snprintf(out->next, sizeof out->next,
-                 "`kprof hang %s` says who waits for whom, and at which line each thread stands.", s->folder);
+                 "`kprof hang %s` says who waits for whom, and at which line each thread is.", s->folder);
     else if (s->is_early)
         snprintf(out->next, sizeof out->next, "It runs no more: `kprof why %s` says how it ended.", s->folder);
 }

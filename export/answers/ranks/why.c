@@ -159,6 +159,7 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
 {
     struct kp_why_end e = {.rank = end->rank, .pid = end->pid, .gone_ns = end->at_ns, .steps = end->step + 1};
     const char *const by = *end->exception ? end->exception : end->by, *const at = *end->exception ? end->place : "";
+    const char *const text = *end->exception ? end->text : "";
     char after[48] = "before its first step";
     if (end->step >= 0) snprintf(after, sizeof after, "after step %ld", end->step);
     e.last_ns = e.begun_ns = end->at_ns;
@@ -167,7 +168,8 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
     e.has_crashed = !*end->exception && !e.has_lost_peer && is_of_a_crash(end->by);
     snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
-    snprintf(e.how, sizeof e.how, "by %s%s%s%s %s", by, *at ? " at " : "", at, *at ? "," : "", after);
+    snprintf(e.how, sizeof e.how, "by %s%s%s%s%s%s%s %s", by, *text ? " \"" : "", text, *text ? "\"" : "",
+             *at ? " at " : "", at, *at ? "," : "", after);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
 
@@ -321,14 +323,14 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     for (size_t i = 0; i < why->count; i++)
         bad += why->of[i].is_bad, running += why->of[i].is_running || why->of[i].has_gone_on;
     if (!why->count) {
-        kp_plain_fmt(out, *why->stood ? "it stood: %s\n" : "%s\n", *why->stood ? why->stood : why->oom);
+        kp_plain_fmt(out, *why->stood ? "it was stuck: %s\n" : "%s\n", *why->stood ? why->stood : why->oom);
         return;
     }
     if (!bad && !running && !*why->stood) {
         fprintf(out, "%s\n", why->count == 1 ? "the program ended by itself" : "all processes ended by themselves");
         return;
     }
-    if (*why->stood) kp_plain_fmt(out, "it stood: %s\n", why->stood);
+    if (*why->stood) kp_plain_fmt(out, "it was stuck: %s\n", why->stood);
     if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
     if (!*why->stood) parent_say(out, &why->of[0]);
     if (*why->oom && !why->of[0].has_oom) kp_plain_fmt(out, "  %s\n", why->oom);

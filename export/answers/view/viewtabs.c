@@ -51,7 +51,7 @@ static void ended_add(const struct kp_kineto *trace, const struct kp_advice *a, 
 {
     const char *const stood = kp_kineto_fact(trace, "kprof.stood"), *const oom =
                                                                         kp_kineto_fact(trace, "kprof.out_of_memory");
-    if (stood) note_add(tab, "STOOD", stood);
+    if (stood) note_add(tab, "STUCK", stood);
     if (oom && !kp_ended_oom(trace)) note_add(tab, "OUT OF MEMORY", oom);
     if (a->ended) note_add(tab, strcmp(a->ended_word, "killed") == 0 ? "KILLED" : "ENDED", a->ended);
 }

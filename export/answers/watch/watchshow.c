@@ -51,7 +51,7 @@ static char *trouble_say(const struct kp_watch *w, char *out, size_t bytes)
     kp_units_span(since, sizeof since, (int64_t)silent->quiet_ns);
     kp_units_span(median, sizeof median, (int64_t)silent->median_ns);
     snprintf(out, bytes, "%s %s ended no step for %s (the median step takes %s): %s at step %lu", who,
-             silents > 1 ? "have" : "has", since, median, silents > 1 ? "they stand" : "it stands",
+             silents > 1 ? "have" : "has", since, median, silents > 1 ? "they are stuck" : "it is stuck",
              (unsigned long)silent->last.step);
     return out;
 }

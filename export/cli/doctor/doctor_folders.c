@@ -26,7 +26,7 @@ static unsigned long long mb_of(uint64_t bytes) { return bytes / MB; }
 
 static const char *traces_line(const struct kp_fskind *kind, char *more, size_t bytes)
 {
-    if (kp_fskind_may_stand(kind)) snprintf(more, bytes, "; while it stands traces wait for it, the program does not");
+    if (kp_fskind_may_stand(kind)) snprintf(more, bytes, "; while it hangs, traces wait for it, the program does not");
     if (kind->place != KP_FSKIND_MEMORY) return "ok";
     snprintf(more, bytes, "; traces there end with the machine or its container: KPROF_DIR on a disk keeps them");
     return "warn";
@@ -40,7 +40,7 @@ static const char *spool_line(const struct kp_doctor_folder *folder, const struc
     if (kp_fskind_may_stand(kind)) {
         snprintf(
             more, bytes,
-            "; while it stands records wait in memory, and what does not fit is dropped: KPROF_SPOOL_DIR on a disk "
+            "; while it hangs, records wait in memory, and what does not fit is dropped: KPROF_SPOOL_DIR on a disk "
             "of this machine loses none");
         return "warn";
     }

@@ -141,7 +141,7 @@ static void what_stood_before_it_ended_is_the_cause(void **state)
         assert_false(kp_why_stood(&why, pid + 1, INT64_MAX, 0));
         assert_int_equal(kp_why_stood(&why, pid, begun - later, 0), !later);
         if (!later) snprintf(why.stood, sizeof why.stood, "rank 1 is at train.py:44 fetch");
-        static const char first[] = "it stood: rank 1 is at train.py:44 fetch\n  then rank 0 was killed by";
+        static const char first[] = "it was stuck: rank 1 is at train.py:44 fetch\n  then rank 0 was killed by";
         const bool is_first = strncmp(told(), first, sizeof first - 1) == 0;
         assert_int_equal(is_first, !later);
     }

@@ -78,7 +78,7 @@ static void in_text_the_job_that_stands_is_all_that_is_said(void **state)
     kp_runadvice_settle(&all, &ranks, &(struct kp_stuck_told){"rank 1 has been in fetch", "`kprof hang .` tells.", 1});
     char *const text = printed(&all);
     assert_string_equal(text, "STUCK    rank 1 has been in fetch\n         `kprof hang .` tells.\n"
-                              "Its steps are not judged while it stands; kprof report shows them.\n");
+                              "Its steps are not judged while it is stuck; kprof report shows them.\n");
     free(text);
     kp_runadvice_fini(&all);
 }

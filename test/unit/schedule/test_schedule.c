@@ -144,7 +144,7 @@ static void a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone(void
         {"", "active=N"},
         {"active=1,activ=2",
          "has an unknown part 'activ=2' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean active?)"},
-        {"10-12,warmpu=1", "has more than steps, which stand alone: '10-12' (written"},
+        {"10-12,warmpu=1", "has more than steps, which must be alone: '10-12' (written"},
         {"12-10", "has a last step before the first: '12-10'"},
         {"warmpu=1,active=2", "'warmpu=1' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean warmup?)"},
         {"x=1", "has an unknown part 'x=1' (written 10-12 or wait=1,warmup=1,active=3,repeat=1)"},

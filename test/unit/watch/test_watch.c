@@ -99,7 +99,7 @@ static void a_rank_that_stands_is_named(void **state)
     assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
     assert_int_equal(w.ranks[1].state, KP_WATCH_SILENT);
     assert_string_equal(kp_watch_say(&w, say, sizeof say),
-                        "rank 1 has ended no step for 31.0 s (the median step takes 50.0 ms): it stands at step 40");
+                        "rank 1 has ended no step for 31.0 s (the median step takes 50.0 ms): it is stuck at step 40");
 }
 
 /* Three steps of ten minutes: six minutes without an end are no silence. */
