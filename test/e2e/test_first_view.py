@@ -891,7 +891,7 @@ def test_workers_that_wait_while_few_batches_are_late_are_to_prefetch_more(tmp_p
         event("aten::mm", "cpu_op", 100_000 * i + (85_000 if i % 8 == 3 else 1_000), 4_000))]
     write(tmp_path / "a.pt.trace.json", late, kprof={"version": "1", "cores": "2"})
     said = told("advise", tmp_path / "a.pt.trace.json")
-    assert "CRITICAL  5 steps (about each 8th) wait 85.0 to 85.0 ms for the DataLoader (425 ms in all)" in said, said
+    assert "CRITICAL  5 steps (about each 8th) wait up to 85.0 ms for the DataLoader: " in said, said
     assert "    worker  waits for work 70.0 % of its time\n" in said and "    change  Prefetch more (prefetch_factor=N), " in said, said
 
 

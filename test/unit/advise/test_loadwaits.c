@@ -46,8 +46,7 @@ static void a_few_steps_that_wait_for_late_batches_are_told_beside_the_others(vo
     const struct kp_advice a = late_batches_advise(*state, 4, 290);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "data-loading");
-    assert_string_equal(a.findings[0].what, "15 steps (about each 4th) wait 290.0 to 290.0 ms for the DataLoader (4350 "
-                                            "ms in all); the other steps wait 1.0 ms");
+    assert_string_equal(a.findings[0].what, "15 steps (about each 4th) wait up to 290.0 ms for the DataLoader");
     assert_int_equal(a.findings[0].steps, 15);
     assert_true(a.findings[0].is_bursty && a.findings[0].is_critical);
     assert_non_null(strstr(a.findings[0].change, "in_order=False"));

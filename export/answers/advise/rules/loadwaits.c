@@ -20,7 +20,7 @@ enum { BURSTS_LEAST = 3 };
 
 struct waits {
     double *of; /* by step */
-    double above_ns, all_ns, burst_ns, least_ns, most_ns;
+    double above_ns, all_ns, burst_ns, most_ns;
     size_t bursts, steps;
 };
 
@@ -47,7 +47,7 @@ static void waits_find(struct waits *w, const struct kp_step_split *splits)
     for (size_t i = 0; i < w->steps; i++) {
         w->all_ns += w->of[i];
         if (w->of[i] < w->above_ns) continue;
-        if (!w->bursts++ || w->of[i] < w->least_ns) w->least_ns = w->of[i];
+        w->bursts++;
         if (w->of[i] > w->most_ns) w->most_ns = w->of[i];
         w->burst_ns += w->of[i];
     }
@@ -81,10 +81,8 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
     if (are_bursts) {
         f->is_bursty = true;
         f->steps = w.bursts;
-        f->what = kp_costrules_text(
-            x, "%zu steps%s wait %.1f to %.1f ms for the DataLoader (%.0f ms in all); the other steps wait %.1f ms",
-            w.bursts, every_text(x, &w), w.least_ns / 1e6, w.most_ns / 1e6, w.burst_ns / 1e6,
-            (w.all_ns - w.burst_ns) / 1e6 / (double)(w.steps - w.bursts));
+        f->what = kp_costrules_text(x, "%zu steps%s wait up to %.1f ms for the DataLoader", w.bursts, every_text(x, &w),
+                                    w.most_ns / 1e6);
         f->change =
             "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
             "kprof advise. If one has the slow items, or none is busy, a slow batch holds up those behind it: "

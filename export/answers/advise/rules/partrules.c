@@ -300,8 +300,8 @@ static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, s
     if (is_of_reads(x, f.where)) return;
     f.of.is_steady = x->whole;
     const char *const of = kp_costrules_share_of(x, &f.of);
-    x->out->no_op = kp_costrules_text(x, "%s: %.3g ms per step, %.1f %%%s%s (a finding from %.0f %% on)", f.what,
-                                      f.step_ns / 1e6, 100 * f.share, of ? " " : "", of ? of : "", 100 * NO_OP_SHARE);
+    x->out->no_op = kp_costrules_text(x, "%s: %.3g ms per step, %.1f %%%s%s", f.what, f.step_ns / 1e6, 100 * f.share,
+                                      of ? " " : "", of ? of : "");
 }
 
 /* Whether it is a finding. */

@@ -34,13 +34,12 @@ static bool is_explained(double more_ns, double wait_ns) { return more_ns > 0 &&
 /* `at`: the one that waited longest is the first. */
 static const char *steps_text(const struct kp_costrules *x, const size_t *at, size_t count, const double *waits)
 {
-    const struct kp_step *const longest = &x->chosen->steps[at[0]];
-    const double ns = (double)(longest->end_ns - longest->start_ns);
+    const double ms = waits[at[0]] / 1e6;
+    const long longest = x->chosen->steps[at[0]].number;
     if (count == 1)
-        return kp_costrules_text(x, "step %ld was slow because it waited for a CPU core: %.1f of its %.1f ms",
-                                 longest->number, waits[at[0]] / 1e6, ns / 1e6);
-    return kp_costrules_text(x, "%s were slow because they waited for a CPU core: %.1f of step %ld's %.1f ms",
-                             kp_costrules_few(x, at, count), waits[at[0]] / 1e6, longest->number, ns / 1e6);
+        return kp_costrules_text(x, "step %ld was slow because it waited %.1f ms for a CPU core", longest, ms);
+    return kp_costrules_text(x, "%s were slow because they waited for a CPU core, step %ld for %.1f ms",
+                             kp_costrules_few(x, at, count), longest, ms);
 }
 
 KP_ORDER_BY(longest_first, double)
