@@ -379,7 +379,7 @@ claim_box_files() { # each is there
 }
 claim_box_says() { # error: each that cannot be written has it, in a line
   local word missing=""
-  for word in 'no step and no collective.* stands at ([a-z_]*sleep, which sleeps|a place that is not known)' 'ran out of memory' 'the lines of KPROF_SUMMARY' 'KPROF_PROM=' '(no trace|nothing is recorded)'; do
+  for word in 'no step and no collective.* is stuck at ([a-z_]*sleep, which sleeps|a place that is not known)' 'ran out of memory' 'the lines of KPROF_SUMMARY' 'KPROF_PROM=' '(no trace|nothing is recorded)'; do
     grep -aqE "^kprof: .*$word.*$1" "$at/ours/err" || missing+=" '$word'"
   done
   claim "each has a line with its cause" "${missing:+missing:$missing}"
