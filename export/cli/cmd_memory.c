@@ -7,7 +7,6 @@
 #include "export/read/files/budget.h"
 #include "export/cli/cli.h"
 #include "export/answers/memory/oomfiles.h"
-#include "export/read/folder/heapprofile.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/symbols/lines.h"

@@ -16,7 +16,7 @@
 #include "export/answers/view/view.h"
 #include "export/answers/watch/watch.h"
 #include "export/answers/advise/steplist.h"
-#include "export/read/folder/heapprofile.h"
+#include "export/answers/heapview/heapview.h"
 #include "export/read/folder/written.h"
 
 enum { EACH_MOST = 4 }; /* kinds of lines that a command prints, and NULL */

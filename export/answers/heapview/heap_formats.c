@@ -5,13 +5,27 @@
 #include <string.h>
 
 #include "export/answers/heapview/heapfold.h"
-#include "export/read/folder/heapprofile.h"
+#include "export/answers/heapview/heapview.h"
 #include "export/answers/stacks/flame.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 
 enum { NAME_BYTES = 4096 };
+
+/* --- measures --- */
+
+const char *const kp_profile_by_names[KP_BY_N] = {"peak", "leaked", "allocated", "temporary"};
+
+static uint64_t measure(const struct kp_profile_site *s, enum kp_profile_by by)
+{
+    switch (by) {
+    case KP_BY_PEAK: return s->peak_bytes;
+    case KP_BY_LEAKED: return s->live_bytes;
+    case KP_BY_ALLOCATED: return s->bytes;
+    default: return s->temporary_bytes;
+    }
+}
 
 /* --- stacks, outermost first --- */
 
@@ -69,7 +83,7 @@ void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by
 {
     struct frame_list s = {0};
     for (size_t i = 0; i < p->sites_n; i++) {
-        const uint64_t bytes = kp_profile_measure(&p->sites[i], by);
+        const uint64_t bytes = measure(&p->sites[i], by);
         if (!bytes) continue;
         stack_fill(p, p->sites[i].frame, &s);
         folded_put(p, out, &s);
@@ -87,7 +101,7 @@ void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by 
     size_t n = 0;
     FILE *line = open_memstream(&text, &n);
     for (size_t i = 0; line && i < p->sites_n; i++) {
-        const uint64_t bytes = kp_profile_measure(&p->sites[i], by);
+        const uint64_t bytes = measure(&p->sites[i], by);
         if (!bytes) continue;
         rewind(line);
         stack_fill(p, p->sites[i].frame, &s);

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "export/read/folder/heapprofile.h"
+#include "export/answers/heapview/heapview.h"
 #include "collector/base/kp_order.h"
 
 KP_ORDER2(by_site, struct kp_profile_leak, site, step)

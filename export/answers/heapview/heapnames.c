@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/read/folder/heapprofile.h"
+#include "export/answers/heapview/heapview.h"
 #include "collector/base/kp_path.h"
 #include "export/write/names/shorten.h"
 #include "export/read/frames/ownline.h"

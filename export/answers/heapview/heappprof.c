@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/read/folder/heapprofile.h"
+#include "export/answers/heapview/heapview.h"
 
 enum { NAME_BYTES = 4096, MODULE_SHIFT = 40 };
 /* Numbers of fields, by message (github.com/google/pprof, profile.proto). */

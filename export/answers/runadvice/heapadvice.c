@@ -12,7 +12,7 @@
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"
-#include "export/read/folder/heapprofile.h"
+#include "export/answers/heapview/heapview.h"
 #include "export/read/symbols/lines.h"
 #include "export/read/parse/kineto_parse.h"
 

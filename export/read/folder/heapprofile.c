@@ -8,6 +8,7 @@
 #include "export/read/folder/heapprofile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -394,18 +395,4 @@ bool kp_profile_find(char *out, size_t bytes, const char *path)
         if (snprintf(out, bytes, "%.*s%s", (int)(end - path), path, ends[i]) < (int)bytes && access(out, R_OK) == 0)
             return true;
     return false;
-}
-
-/* --- measures --- */
-
-const char *const kp_profile_by_names[KP_BY_N] = {"peak", "leaked", "allocated", "temporary"};
-
-uint64_t kp_profile_measure(const struct kp_profile_site *s, enum kp_profile_by by)
-{
-    switch (by) {
-    case KP_BY_PEAK: return s->peak_bytes;
-    case KP_BY_LEAKED: return s->live_bytes;
-    case KP_BY_ALLOCATED: return s->bytes;
-    default: return s->temporary_bytes;
-    }
 }

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * heapprofile.h - NAME.heap.zst in memory: the call stacks that allocated, as a tree, and their sums
- *
- *   heapprofile.c  reads the file, and plays its blocks for the peak
- *   heapnames.c    functions and source lines of its addresses
- *   heapleaks.c    what each step left, by call stack
- *   heap_formats.c writes it for other programs: heaptrack, folded stacks, JSON, a flame graph
- *   heappprof.c    and for pprof
- */
+/* heapprofile.h - NAME.heap.zst in memory: the call stacks that allocated, as a tree, and their sums */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "export/kp_export.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 
 /* All that has a number is at [number - 1]; number 0 is none. */
@@ -87,52 +76,3 @@ static inline const char *kp_profile_text(const struct kp_profile *p, uint32_t n
     return number ? p->texts[number - 1] : "";
 }
 uint32_t kp_profile_text_add(struct kp_profile *p, const char *text, size_t bytes);
-
-/* Looks up functions and lines of all addresses. Those that are not found keep the file's own. */
-void kp_profile_name(struct kp_profile *p, const struct kp_places *places);
-/* A function's name as shown: demangled, and short. May be of `out`. */
-const char *kp_profile_plain(const struct kp_places *places, const char *mangled, char *out, size_t bytes);
-/* As kp_places.find for one address. 0: its module is not known. */
-int kp_profile_places(const struct kp_profile *p, const struct kp_profile_address *a, const struct kp_places *places,
-                      struct kp_place *out, int most);
-/* "f", or "module+0x1234" without a name. place: index among the address's places, 0 if it has none. */
-const char *kp_profile_function(const struct kp_profile *p, const struct kp_profile_address *a, uint32_t place,
-                                char *out, size_t bytes);
-
-/* Is it a line of a Python function? */
-bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a);
-/* Is there one in a call stack, from this frame on? */
-bool kp_profile_has_python(const struct kp_profile *p, uint32_t frame);
-
-/* The program's own line of Python in a call stack, the innermost; NULL: none. */
-const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, uint32_t frame);
-
-/* What a call stack left in a step: blocks taken there, and kept. */
-struct kp_profile_leak {
-    uint32_t site; /* index */
-    uint32_t step; /* index in steps */
-    uint64_t blocks, bytes;
-};
-/* Every pair of call stack and step (from index `from` to `to`) that left a block, by call stack, steps in order. The
- * caller frees it. */
-struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from, size_t to, size_t *n);
-
-/* Of steps from index `from` to `to`: is it step 0, which has the start-up, among others? */
-bool kp_profile_is_startup(const struct kp_profile *p, size_t from, size_t to, size_t step);
-/* Did the arena come in these steps, but for the start-up, and is it still there? */
-bool kp_profile_is_arena_growth(const struct kp_profile *p, size_t from, size_t to, const struct kp_profile_arena *a);
-
-/* The measures of a site. */
-enum kp_profile_by { KP_BY_PEAK, KP_BY_LEAKED, KP_BY_ALLOCATED, KP_BY_TEMPORARY, KP_BY_N };
-extern const char *const kp_profile_by_names[KP_BY_N];
-uint64_t kp_profile_measure(const struct kp_profile_site *site, enum kp_profile_by by);
-
-void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by by);
-
-void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by by, const char *title);
-void kp_profile_json(const struct kp_profile *p, FILE *out);
-extern const struct kp_fields *const kp_profile_schema;
-/* Reads the text again. 0, or -errno and perhaps a line in `why`. */
-int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const struct kp_texts *from, char *why,
-                         size_t why_bytes);
-void kp_profile_pprof(const struct kp_profile *p, FILE *out);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_heapprofile.c - NAME.heap.gz is read and played: sums, leaks, the peak; damaged files end the reading */
-#include "export/read/folder/heapprofile.h"
 #include "export/answers/heapview/heapview.h"
 
 #include <stdio.h>
