@@ -68,7 +68,7 @@ struct kp_values {
     int64_t self_cpu_bytes, self_device_bytes;
 };
 
-/* Nodes of ops and ranges by their External ids: keyavg_device.c. */
+/* Nodes of ops and ranges by their External ids: treedevice.c. */
 struct kp_op_id {
     int64_t id;
     uint32_t node;
@@ -85,11 +85,11 @@ size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t ke
 int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);
 /* "Tensor" of aten::add.Tensor, a string id; 0: none. */
 uint32_t kp_tree_overload(const struct kp_tree *tree, const struct kp_node *node);
-void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
+void kp_tree_add_kernels(struct kp_tree *tree); /* treedevice.c; part of kp_tree_build */
 /* When a work of a device was asked for: its op began, else the call, else (neither is there) the work itself.
  * INT64_MIN: before the recording, as its correlation is less than that of any call. */
 int64_t kp_tree_asked_ns(const struct kp_tree *tree, size_t node);
-/* keyavg_calls.c: gives events without a call stack the Python calls around them. It runs before kp_tree_set_stacks.
+/* treecalls.c: gives events without a call stack the Python calls around them. It runs before kp_tree_set_stacks.
  * `all` false is for torch's files with stacks: only ranges on a device and CUDA calls outside ops get one. */
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 /* The same, where a frame's line is that of its call, which torch does not show. 0: not known. */
@@ -105,7 +105,7 @@ uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *nod
 uint32_t kp_tree_line(const struct kp_tree *tree, const struct kp_node *node);
 /* The line that called a call of Python or an op, "file.py:12"; "": not known. */
 const char *kp_tree_call_from(const struct kp_tree *tree, const struct kp_kineto_event *e);
-void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
+void kp_tree_set_stacks(struct kp_tree *tree); /* treestacks.c; before grouping by stack */
 /* The same, but a backward op gets the stack of the op that made its node: torch takes the first of its number. So does
  * what autograd's engine runs beside it, in its range, but hooks of Python. */
 void kp_tree_set_forward_stacks(struct kp_tree *tree);

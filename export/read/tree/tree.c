@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keyavg_tree.c - nests the host events of a trace and works out total and self values
+ * tree.c - nests the host events of a trace and works out total and self values
  *
  * The rules are those of torch 2.15's tables. A thread's events are sorted by (start, -end). An event's parent is the
  * nearest earlier one that encloses it. An only child with its parent's name is folded into the parent. CUDA calls nest

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keyavg_stacks.c - gives backward ops the call stack of the forward op that made them
+ * treestacks.c - gives backward ops the call stack of the forward op that made them
  *
  * torch finds it by sequence number and torch's id of the forward thread. A trace has that id on the backward op only.
  * So a vote finds each id's kernel thread: the one whose forward ops have most of its sequence numbers. CUDA calls

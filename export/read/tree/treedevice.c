@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keyavg_device.c - credits the work of a device to the host ops that launched it
+ * treedevice.c - credits the work of a device to the host ops that launched it
  *
  * A kernel carries its op's id as External id. Files from before 2024 have the CUPTI correlation there instead. Then
  * the runtime call with the same correlation leads to the op.

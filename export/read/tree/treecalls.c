@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keyavg_calls.c - gives events without a call stack the Python calls around them
+ * treecalls.c - gives events without a call stack the Python calls around them
  *
  * Only torch's verbose traces have stacks. Others have python_function events: an event's stack is the calls that are
  * open on its thread when it starts. A range on a device gets its host thread's calls at the time the device begins, as
- * in torch. A CUDA call of an op gets that op's stack, see keyavg_stacks.c.
+ * in torch. A CUDA call of an op gets that op's stack, see treestacks.c.
  */
 #include "export/read/tree/tree.h"
 
