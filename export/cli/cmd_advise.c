@@ -11,7 +11,7 @@
 #include "export/answers/runadvice/advised.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/answers/runadvice/runadvice.h"
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 #include "export/read/folder/phasetraces.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"

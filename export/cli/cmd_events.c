@@ -13,7 +13,7 @@
 #include "collector/base/kp_config.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/read/files/budget.h"
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 #include "export/read/symbols/lines.h"
 #include "export/read/folder/sorted.h"
 #include "export/read/folder/trace_source.h"

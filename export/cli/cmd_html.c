@@ -8,7 +8,7 @@
 #include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/cli/ctl/stood.h"
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 #include "export/read/files/outfile.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"

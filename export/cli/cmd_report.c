@@ -19,7 +19,7 @@
 #include "export/answers/top/toppieces.h"
 #include "export/answers/top/toptable.h"
 #include "export/cli/cli.h"
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 #include "export/cli/report_torch.h"
 #include "export/read/folder/jobends.h"
 #include "export/read/folder/phasetraces.h"

@@ -16,7 +16,7 @@
 #include "export/read/files/budget.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/cli/ctl/stood.h"
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/answers/view/view.h"

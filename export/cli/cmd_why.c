@@ -19,7 +19,7 @@
 #include "export/cli/ctl/whereask.h"
 #include "export/read/folder/jobends.h"
 #include "export/answers/memory/oomfiles.h"
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"

@@ -30,11 +30,11 @@ SRC_cli := \
     export/cli/doctor/doctor_processors.c \
     export/cli/doctor/doctor_steps.c \
     export/cli/kprof.c \
+    export/cli/latest.c \
     export/cli/options/helppage.c \
     export/cli/options/opt.c \
     export/cli/options/setting_flags.c \
     export/cli/options/target.c \
-    export/cli/recover/latest.c \
     export/cli/recover/latest_recover.c \
     export/cli/recover/recover_spool.c \
     export/cli/report_torch.c \

@@ -6,7 +6,7 @@
  * write to it, its program was killed here, and no process has it open for writing. Every other spool is left for
  * `kprof recover`, without a word.
  */
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * latest.c - finds the latest run in a folder by the names of its files
+ * latest.c - finds the files of the latest run in a folder: DIR/latest, the newest of each rank, their parent
  *
  * The newest file names the run. Its other files are those of the same worker, and those of the worker that wrote last
  * for each other rank of the same job.
  */
-#include "export/cli/recover/latest.h"
+#include "export/cli/latest.h"
 
 #include <errno.h>
 #include <fcntl.h>
