@@ -37,19 +37,24 @@ struct kp_opt {
         "debuginfo-path", 0, KP_OPT_VALUE, "PATH",                                                                  \
             "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"            \
     }
-/* Or the index in the table. KP_OPT_HELP: the command calls kp_cli_help(). */
+/* Or the index in the table: an enum of its rows stands beside it. */
 enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 };
 struct kp_opt_scan {
     const char *command;
     const struct kp_opt *table;
     int argc, at; /* at: index of the next word */
     char **argv;
+    int count;             /* arguments that kp_opt_flag put to the front of argv */
     bool no_more;          /* after -- */
     bool stop_at_argument; /* the first argument ends the options (kprof run) */
     char alone[16];        /* the value of a KP_OPT_MAYBE without one */
 };
 /* Next option, or argument (*value). On KP_OPT_BAD the message is out already. */
 int kp_opt_next(struct kp_opt_scan *scan, const char **value);
+/* The same without arguments: their words go to the front of argv, which was read already. */
+int kp_opt_flag(struct kp_opt_scan *scan, const char **value);
+/* How a command ends for which kp_opt_flag returned KP_OPT_BAD or KP_OPT_HELP, which it answers. */
+int kp_opt_ended(const struct kp_opt_scan *scan, int id);
 /* Reads a whole number that is not less than `least`. False: text is something else. */
 bool kp_opt_number(const char *text, long least, long *out);
 /* Reads steps, A or A-B, into *first and *last. Returns 0, or KP_EXIT_USAGE with a message. */

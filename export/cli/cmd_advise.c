@@ -18,9 +18,11 @@
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
-static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
-                                      {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, judge what is there"},
-                                      {0}};
+enum { JSON, PARTIAL };
+static const struct kp_opt flags[] = {
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, judge what is there"},
+    {0}};
 struct advise_command {
     bool partial, is_several;
     struct kp_runadvice traces;
@@ -127,17 +129,15 @@ int kp_cmd_advise(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "advise", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct advise_command command = {0};
     const char *value;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case 0: command.traces.is_json = true; break;
-        case 1: command.partial = true; break;
-        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("advise", flags);
-        default: return KP_EXIT_USAGE;
+        case JSON: command.traces.is_json = true; break;
+        case PARTIAL: command.partial = true; break;
         }
     }
-    count = kp_latest_take("advise", &argv, count, 0);
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    const int count = kp_latest_take("advise", &argv, scan.count, 0);
     if (!count) return KP_EXIT_USAGE;
     int worst = kp_input_each("advise", argv, count, NULL, trace_take, &command);
     kp_rankwaits_settle(&command.ranks);

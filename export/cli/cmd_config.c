@@ -6,11 +6,13 @@
 #include "export/cli/cli.h"
 #include "export/cli/options/setting_flags.h"
 
-static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/reference/settings.md"},
-                                      {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},
-                                      {"names", 0, KP_OPT_FLAG, NULL, "only the flags of `kprof run`, one a line"},
-                                      {"json", 0, KP_OPT_FLAG, NULL, "all of it as one JSON object"},
-                                      {0}};
+enum { MARKDOWN, SCDOC, NAMES, JSON };
+static const struct kp_opt flags[] = {
+    [MARKDOWN] = {"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/reference/settings.md"},
+    [SCDOC] = {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},
+    [NAMES] = {"names", 0, KP_OPT_FLAG, NULL, "only the flags of `kprof run`, one a line"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "all of it as one JSON object"},
+    {0}};
 
 static const char *source_of(const struct kp_config *config, int index)
 {
@@ -125,20 +127,20 @@ int kp_cmd_config(int argc, char **argv)
     const struct kp_config *config;
     const char *value;
     bool is_json = false;
-    switch (kp_opt_next(&scan, &value)) {
+    const int id = kp_opt_next(&scan, &value);
+    switch (id) {
     case KP_OPT_END: break;
-    case 0: return markdown_print(), KP_EXIT_DONE;
-    case 1: return scdoc_print(), KP_EXIT_DONE;
-    case 2:
+    case MARKDOWN: return markdown_print(), KP_EXIT_DONE;
+    case SCDOC: return scdoc_print(), KP_EXIT_DONE;
+    case NAMES:
         for (int i = 0; i < KP_SET_COUNT; i++) printf("--%s\n", kp_setting_flags()[i].name);
         return KP_EXIT_DONE;
-    case 3:
+    case JSON:
         is_json = true;
         if (scan.at < argc) return kp_cli_misuse("config", "'%s' is one word too many", argv[scan.at]);
         break;
-    case KP_OPT_HELP: return kp_cli_help("config", flags);
     case KP_OPT_ARGUMENT: return kp_cli_misuse("config", "'%s' is one word too many", value);
-    default: return KP_EXIT_USAGE;
+    default: return kp_opt_ended(&scan, id);
     }
     config = kp_setting_flags_read();
     if (is_json) kp_fields_put(KP_JSONOUT(stdout), NULL, &config_fields, config), puts("");

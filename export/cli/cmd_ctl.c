@@ -20,11 +20,13 @@
 
 #define LISTENS "kprof run --control, or KPROF_CONTROL=1, makes it listen"
 
+enum { STEPS, AT_STEP, JOB, JSON };
 static const struct kp_opt flags[] = {
-    {"steps", 0, KP_OPT_VALUE, "N", "start: record N whole steps, from the next one on, then write the trace"},
-    {"at-step", 0, KP_OPT_VALUE, "N|next", "start: begin with this step"},
-    {"job", 0, KP_OPT_VALUE, "ID", "of several jobs in the folder this one; its first letters suffice"},
-    {"json", 0, KP_OPT_FLAG, NULL, "the processes' own answers, a line each"},
+    [STEPS] = {"steps", 0, KP_OPT_VALUE, "N",
+               "start: record N whole steps, from the next one on, then write the trace"},
+    [AT_STEP] = {"at-step", 0, KP_OPT_VALUE, "N|next", "start: begin with this step"},
+    [JOB] = {"job", 0, KP_OPT_VALUE, "ID", "of several jobs in the folder this one; its first letters suffice"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the processes' own answers, a line each"},
     {0}};
 
 struct ctl {
@@ -241,20 +243,19 @@ int kp_cmd_ctl(int argc, char **argv)
     const char *value, *steps = NULL, *at = NULL;
     struct stat st;
     long pid;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case 0: steps = value; break;
-        case 1: at = value; break;
-        case 2: c.job = value; break;
-        case 3: c.is_json = true; break;
-        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return help_print();
-        default: return KP_EXIT_USAGE;
+        case STEPS: steps = value; break;
+        case AT_STEP: at = value; break;
+        case JOB: c.job = value; break;
+        case JSON: c.is_json = true; break;
         }
     }
-    if (count < 2) return kp_cli_misuse("ctl", "needs a folder or a process, and a request");
-    const int rc = request_make(&c, count - 1, argv + 1, steps, at);
+    if (i == KP_OPT_HELP) return help_print();
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    if (scan.count < 2) return kp_cli_misuse("ctl", "needs a folder or a process, and a request");
+    const int rc = request_make(&c, scan.count - 1, argv + 1, steps, at);
     if (rc != KP_EXIT_DONE) return rc;
     const bool is_for_all = c.parsed.verb == KP_CTL_START || c.parsed.verb == KP_CTL_STOP;
     if (is_for_all && kp_jobstart_has_ranks(argv[0])) return kp_jobstart_run(argv[0], &c.parsed, c.job, c.is_json);

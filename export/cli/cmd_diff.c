@@ -161,16 +161,15 @@ int kp_cmd_diff(int argc, char **argv)
     struct diff_command c = {
         .choice = {.first_step = -1, .last_step = -1}, .most = ROWS_DEFAULT, .fail_above = -1, .side = KP_DIFF_A};
     const char *value;
-    int count = 0, first_of_b = -1, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP) return kp_cli_help("diff", flags), KP_EXIT_DONE;
-        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
-        else if (i == VS) first_of_b = count;
-        else if (i < 0 || option_take(&c, i, value)) return KP_EXIT_USAGE;
+    int first_of_b = -1, i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
+        if (i == VS) first_of_b = scan.count;
+        else if (option_take(&c, i, value)) return KP_EXIT_USAGE;
     }
-    if (first_of_b < 0 && count == 2) first_of_b = 1;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    if (first_of_b < 0 && scan.count == 2) first_of_b = 1;
     if (first_of_b < 0) return kp_cli_misuse("diff", "two paths are needed, or the files of A, --vs, and those of B");
-    if (!first_of_b || first_of_b == count)
+    if (!first_of_b || first_of_b == scan.count)
         return kp_cli_misuse("diff", "name a file %s --vs", first_of_b ? "after" : "before");
-    return diff_run(&c, argv, first_of_b, count);
+    return diff_run(&c, argv, first_of_b, scan.count);
 }

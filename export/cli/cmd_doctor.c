@@ -387,8 +387,7 @@ int kp_cmd_doctor(int argc, char **argv)
     bool is_json = false;
     int i;
     while ((i = kp_opt_next(&scan, &value)) >= 0) *(i == JSON ? &is_json : &checks.wants_steps) = true;
-    if (i == KP_OPT_HELP) return kp_cli_help("doctor", flags);
-    if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (checks.wants_steps && scan.at >= argc) return kp_cli_misuse("doctor", "--steps needs a command to run");
     if (is_json && checks.wants_steps)
         return kp_cli_misuse("doctor", "--json and --steps do not go together: CMD prints to the same place");

@@ -378,14 +378,12 @@ int kp_cmd_events(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "events", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct event_filter f = {.first_step = -1};
     const char *value;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP) return kp_cli_help("events", flags);
-        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
-        else if (option_take(&f, i, value)) return KP_EXIT_USAGE;
-    }
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0)
+        if (option_take(&f, i, value)) return KP_EXIT_USAGE;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (kp_opt_times_check("events", f.has_from && f.has_to, f.from_ns, f.to_ns)) return KP_EXIT_USAGE;
-    count = kp_latest_take("events", &argv, count, f.wish.lines ? KP_LATEST_SPOOL : 0);
+    const int count = kp_latest_take("events", &argv, scan.count, f.wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("events", &f.wish);
     int worst = kp_input_each("events", argv, count, kp_lines_places(lines), events_of_one, &f);

@@ -13,15 +13,18 @@
 #include "export/read/folder/written.h"
 #include "export/read/symbols/lines.h"
 
+enum { INTO, WORKER_NAME, GZIP, EXPORT, LINES, DEBUGINFO_PATH, FORMAT, JSON };
 static const struct kp_opt flags[] = {
-    {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
-    {"worker-name", 0, KP_OPT_VALUE, "NAME", "first part of the file names (default: that of the run, or HOST_PID)"},
-    {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: as in the run)"},
-    {"export", 0, KP_OPT_VALUE, "LIST",
-     "any of trace,table,stacks,memory (default: as in the run; trace if that was none)"},
+    [INTO] = {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
+    [WORKER_NAME] = {"worker-name", 0, KP_OPT_VALUE, "NAME",
+                     "first part of the file names (default: that of the run, or HOST_PID)"},
+    [GZIP] = {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: as in the run)"},
+    [EXPORT] = {"export", 0, KP_OPT_VALUE, "LIST",
+                "any of trace,table,stacks,memory (default: as in the run; trace if that was none)"},
     KP_LINES_OPTIONS("off"),
-    {"format", 0, KP_OPT_VALUE, "FORMAT", "perfetto, ndjson, speedscope or sqlite, of spools and traces; -o: the file"},
-    {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file"},
+    [FORMAT] = {"format", 0, KP_OPT_VALUE, "FORMAT",
+                "perfetto, ndjson, speedscope or sqlite, of spools and traces; -o: the file"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file"},
     {0}};
 
 /* Without --format one spool is exported at a time. */
@@ -81,30 +84,29 @@ int kp_cmd_export(int argc, char **argv)
     struct kp_spool_export_options wish = {.command = "export", .gzip = -1};
     struct kp_lines_options lines_wish = {0};
     const char *value, *format = NULL;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case 0: wish.dir = value; break;
-        case 1: wish.worker_name = value; break;
-        case 2: wish.gzip = strcmp(value, "0") != 0; break;
-        case 3:
+        case INTO: wish.dir = value; break;
+        case WORKER_NAME: wish.worker_name = value; break;
+        case GZIP: wish.gzip = strcmp(value, "0") != 0; break;
+        case EXPORT:
             wish.exports = value;
             if (!kp_beside_parse(value))
                 return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
             break;
-        case 4:
-        case 5: kp_lines_option(&lines_wish, flags[i].name, value); break;
-        case 6:
+        case LINES:
+        case DEBUGINFO_PATH: kp_lines_option(&lines_wish, flags[i].name, value); break;
+        case FORMAT:
             format = value;
             if (!kp_formats_knows(value))
                 return kp_cli_misuse("export", "--format is perfetto, ndjson, speedscope or sqlite, not %s", value);
             break;
-        case 7: wish.json = true; break;
-        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("export", flags);
-        default: return KP_EXIT_USAGE;
+        case JSON: wish.json = true; break;
         }
     }
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    int count = scan.count;
     if (!format && !count) return kp_cli_misuse("export", "name a spool; --format takes the latest run's traces");
     if (format && (count = kp_latest_take("export", &argv, count, 0)) == 0) return KP_EXIT_USAGE;
     if (format && wish.json && wish.dir && kp_written_check("export", wish.dir)) return KP_EXIT_USAGE;

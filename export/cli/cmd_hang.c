@@ -16,12 +16,13 @@
 
 enum { BETWEEN_MS = 500 }; /* two looks */
 
+enum { NOW, JSON, SVG, OUT };
 static const struct kp_opt flags[] = {
-    {"now", 0, KP_OPT_FLAG, NULL, "ask running processes alone, and read no file of KPROF_HANG"},
-    {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"},
-    {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph: each thread in Python is one wide, at the end of its stack"},
-    {"out", 'o', KP_OPT_VALUE, "OUT",
-     "write the flame graph to a file (default: stdout; on a terminal hang.svg in the folder)"},
+    [NOW] = {"now", 0, KP_OPT_FLAG, NULL, "ask running processes alone, and read no file of KPROF_HANG"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"},
+    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph: each thread in Python is one wide, at the end of its stack"},
+    [OUT] = {"out", 'o', KP_OPT_VALUE, "OUT",
+             "write the flame graph to a file (default: stdout; on a terminal hang.svg in the folder)"},
     {0}};
 
 struct hang_command {
@@ -152,21 +153,17 @@ int kp_cmd_hang(int argc, char **argv)
     struct stat st;
     const char *value;
     int i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case 0: c.is_now = true; break;
-        case 1: c.is_json = true; break;
-        case 2: c.is_svg = true; break;
-        case 3: c.out = value; break;
-        case KP_OPT_ARGUMENT:
-            if (c.target) return kp_cli_misuse("hang", "takes one folder or process");
-            c.target = value;
-            break;
-        case KP_OPT_HELP: return kp_cli_help("hang", flags);
-        default: return KP_EXIT_USAGE;
+        case NOW: c.is_now = true; break;
+        case JSON: c.is_json = true; break;
+        case SVG: c.is_svg = true; break;
+        case OUT: c.out = value; break;
         }
     }
-    if (!c.target) c.target = "kprof";
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    if (scan.count > 1) return kp_cli_misuse("hang", "takes one folder or process");
+    c.target = scan.count ? argv[0] : "kprof";
     c.is_svg |= c.out != NULL;
     if (c.is_svg && c.is_json) return kp_cli_misuse("hang", "--json and --svg do not go together");
     if (stat(c.target, &st) == 0 || !kp_opt_number(c.target, 1, &c.pid)) c.pid = 0;

@@ -16,12 +16,13 @@
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/units.h"
 
+enum { OUT, JSON, STEP, PARTIAL };
 static const struct kp_opt flags[] = {
-    {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout; on a terminal page.html beside the trace)"},
-    {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
-    {"step", 0, KP_OPT_VALUE, "A-B",
-     "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
-    {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
+    [OUT] = {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout; on a terminal page.html beside the trace)"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
+              "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 enum { LARGE_BYTES = 20 << 20 };
 struct html_command {
@@ -101,22 +102,20 @@ int kp_cmd_html(int argc, char **argv)
     const char *value, *path = NULL;
     bool is_json = false;
     struct html_command h = {.start = {.first_step = -1, .last_step = -1}};
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case 0: path = value; break;
-        case 1: is_json = true; break;
-        case 2:
+        case OUT: path = value; break;
+        case JSON: is_json = true; break;
+        case STEP:
             if (!kp_opt_steps_or_all("html", value, &h.start.first_step, &h.start.last_step, &h.start.all)) break;
             return KP_EXIT_USAGE;
-        case 3: h.partial = true; break;
-        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("html", flags);
-        default: return KP_EXIT_USAGE;
+        case PARTIAL: h.partial = true; break;
         }
     }
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (is_json && kp_written_check("html", path)) return KP_EXIT_USAGE;
-    count = kp_latest_take("html", &argv, count, KP_LATEST_RANKS);
+    const int count = kp_latest_take("html", &argv, scan.count, KP_LATEST_RANKS);
     if (!count) return KP_EXIT_USAGE;
     return html_write(h, kp_outfile_drawing(path, argv[0], "page.html"), is_json, argv, count);
 }

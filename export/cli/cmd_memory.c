@@ -35,33 +35,38 @@ struct memory_command {
     const struct kp_places *places; /* names frames of the host's heap, or NULL */
 };
 
+enum { JSON, SVG, HTML, RAW, OUT, DEVICE, ROW_LIMIT, STEP, LINES, DEBUGINFO_PATH, FORMAT, BY };
+enum { LEAKS = BY + 1, STEPS, TOP, LIMIT, ALL_FRAMES, PARTIAL };
 static const struct kp_opt flags[] = {
-    {"json", 0, KP_OPT_FLAG, NULL, "all of it as JSON, one object a trace"},
-    {"svg", 0, KP_OPT_FLAG, NULL, "the timeline as a drawing that opens in a browser"},
-    {"html", 0, KP_OPT_FLAG, NULL, "timeline and tables as one page, as KPROF_EXPORT=memory writes it"},
-    {"raw", 0, KP_OPT_FLAG, NULL, "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA"},
-    {"out", 'o', KP_OPT_VALUE, "OUT",
-     "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag"},
-    {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
-    {"row-limit", 'n', KP_OPT_VALUE, "N",
-     "rows of a table (default 10, of call stacks of the heap 3 or 5, of its steps 20; 0 or -1: all)"},
-    {"step", 0, KP_OPT_VALUE, "A-B",
-     "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "all of it as JSON, one object a trace"},
+    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "the timeline as a drawing that opens in a browser"},
+    [HTML] = {"html", 0, KP_OPT_FLAG, NULL, "timeline and tables as one page, as KPROF_EXPORT=memory writes it"},
+    [RAW] = {"raw", 0, KP_OPT_FLAG, NULL,
+             "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA"},
+    [OUT] = {"out", 'o', KP_OPT_VALUE, "OUT",
+             "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag"},
+    [DEVICE] = {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
+    [ROW_LIMIT] = {"row-limit", 'n', KP_OPT_VALUE, "N",
+                   "rows of a table (default 10, of call stacks of the heap 3 or 5, of its steps 20; 0 or -1: all)"},
+    [STEP] =
+        {"step", 0, KP_OPT_VALUE, "A-B",
+         "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)"},
     KP_LINES_OPTIONS("on, in what is said of the host's heap"),
-    {"format", 0, KP_OPT_VALUE, "FORMAT",
-     "the heap's profile as heaptrack, pprof, folded or json; heaptrack_gui, speedscope and flamegraph.pl read the "
-     "first "
-     "three"},
-    {"by", 0, KP_OPT_VALUE, "BYTES",
-     "the heap's bytes in folded stacks and --svg: peak, leaked, allocated or temporary; default peak"},
-    {"leaks", 0, KP_OPT_FLAG, NULL, "what each step allocated on the host's heap and left there, by call stack"},
-    {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
-    {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
-    {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
-    {"all-frames", 0, KP_OPT_FLAG, NULL,
-     "call stacks of the heap, also in the flame graph and in --format folded, with the frames of Python's interpreter "
-     "(default: folded where they only call), and twelve frames after your line (default: three)"},
-    {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
+    [FORMAT] = {"format", 0, KP_OPT_VALUE, "FORMAT",
+                "the heap's profile as heaptrack, pprof, folded or json; heaptrack_gui, speedscope and flamegraph.pl "
+                "read the first three"},
+    [BY] = {"by", 0, KP_OPT_VALUE, "BYTES",
+            "the heap's bytes in folded stacks and --svg: peak, leaked, allocated or temporary; default peak"},
+    [LEAKS] = {"leaks", 0, KP_OPT_FLAG, NULL,
+               "what each step allocated on the host's heap and left there, by call stack"},
+    [STEPS] = {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
+    [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
+    [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
+    [ALL_FRAMES] =
+        {"all-frames", 0, KP_OPT_FLAG, NULL,
+         "call stacks of the heap, also in the flame graph and in --format folded, with the frames of Python's "
+         "interpreter (default: folded where they only call), and twelve frames after your line (default: three)"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
@@ -288,40 +293,52 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
     return rc;
 }
 
+static int form_set(struct memory_command *m, enum form form)
+{
+    if (m->form != FORM_TABLE && m->form != form)
+        return kp_cli_misuse("memory", "--json, --svg, --html and --raw do not go together");
+    m->form = form;
+    return KP_EXIT_DONE;
+}
+
 static int value_take(struct memory_command *m, int option, const char *value)
 {
     switch (option) {
-    case 4: m->out = value; break;
-    case 5:
+    case JSON: return form_set(m, FORM_JSON);
+    case SVG: return form_set(m, FORM_SVG);
+    case HTML: return form_set(m, FORM_HTML);
+    case RAW: return form_set(m, FORM_RAW);
+    case OUT: m->out = value; break;
+    case DEVICE:
         m->device = value;
         if (!is_device(value)) return kp_cli_misuse("memory", "a device is cpu, cuda or cuda:N, not %s", value);
         break;
-    case 6:
-    case 14:
-    case 15:
+    case ROW_LIMIT:
+    case TOP:
+    case LIMIT:
         if (!kp_opt_number(value, -1, &m->row_limit))
             return kp_cli_misuse("memory", "a row limit is a number from -1 on, not %s", value);
         if (!m->row_limit) m->row_limit = -1;
         m->heap_limit = m->row_limit;
         break;
-    case 8:
-    case 9: kp_lines_option(&m->wish, flags[option].name, value); break;
-    case 10:
+    case LINES:
+    case DEBUGINFO_PATH: kp_lines_option(&m->wish, flags[option].name, value); break;
+    case FORMAT:
         for (m->format = FORMAT_N; --m->format > FORMAT_NONE && strcmp(value, format_names[m->format]) != 0;) continue;
         if (!m->format) return kp_cli_misuse("memory", "a format is heaptrack, pprof, folded or json, not %s", value);
         break;
-    case 11:
+    case BY:
         m->has_by = true;
         for (m->by = KP_BY_PEAK; m->by < KP_BY_N && strcmp(value, kp_profile_by_names[m->by]) != 0; m->by++) continue;
         if (m->by == KP_BY_N)
             return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
         break;
-    case 12: m->leaks = true; break;
-    case 16:
+    case LEAKS: m->leaks = true; break;
+    case ALL_FRAMES:
         m->all_frames = true;
         kp_heapview_show_interpreter();
         break;
-    case 17: m->partial = true; break;
+    case PARTIAL: m->partial = true; break;
     default: return kp_opt_steps_or_all("memory", value, &m->first_step, &m->last_step, &m->all_steps);
     }
     return KP_EXIT_DONE;
@@ -376,18 +393,12 @@ int kp_cmd_memory(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "memory", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct memory_command m = {.row_limit = 10, .first_step = -1, .last_step = -1, .wish = {.lines = true}};
-    static const enum form forms[] = {FORM_JSON, FORM_SVG, FORM_HTML, FORM_RAW};
     const char *value;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
-        else if (i == KP_OPT_HELP) return kp_cli_help("memory", flags);
-        else if (i < 0) return KP_EXIT_USAGE;
-        else if (i < 4 && m.form != FORM_TABLE && m.form != forms[i])
-            return kp_cli_misuse("memory", "--json, --svg, --html and --raw do not go together");
-        else if (i < 4) m.form = forms[i];
-        else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
-    }
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0)
+        if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    int count = scan.count;
     form_read(&m);
     if (m.leaks && (m.format || m.form != FORM_TABLE))
         return kp_cli_misuse("memory", "--leaks is a text of its own; --format json has its numbers");

@@ -17,13 +17,14 @@
 #include "export/read/symbols/lines.h"
 #include "export/show/units.h"
 
+enum { KEEP, INTO, FORCE, LINES, DEBUGINFO_PATH, JSON };
 static const struct kp_opt flags[] = {
-    {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
-    {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of each spool)"},
-    {"force", 0, KP_OPT_FLAG, NULL,
-     "also spools that another machine wrote; whether its process is gone cannot be seen from here"},
+    [KEEP] = {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
+    [INTO] = {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of each spool)"},
+    [FORCE] = {"force", 0, KP_OPT_FLAG, NULL,
+               "also spools that another machine wrote; whether its process is gone cannot be seen from here"},
     KP_LINES_OPTIONS("off"),
-    {"json", 0, KP_OPT_FLAG, NULL, "say what was written, and the counts, as lines of JSON"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written, and the counts, as lines of JSON"},
     {0}};
 
 #define RECOVERED(F, IF)           \
@@ -155,24 +156,22 @@ int kp_cmd_recover(int argc, char **argv)
     struct kp_recover r = {.wish = {.command = "recover", .gzip = -1}};
     struct kp_lines_options lines_wish = {0};
     const char *value;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case 0: r.keep = true; break;
-        case 1: r.wish.dir = value; break;
-        case 2: r.force = true; break;
-        case 3:
-        case 4: kp_lines_option(&lines_wish, flags[i].name, value); break;
-        case 5: r.wish.json = true; break;
-        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("recover", flags);
-        default: return KP_EXIT_USAGE;
+        case KEEP: r.keep = true; break;
+        case INTO: r.wish.dir = value; break;
+        case FORCE: r.force = true; break;
+        case LINES:
+        case DEBUGINFO_PATH: kp_lines_option(&lines_wish, flags[i].name, value); break;
+        case JSON: r.wish.json = true; break;
         }
     }
-    if (!count) return kp_cli_misuse("recover", "name a folder, or a spool (*.kprof)");
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    if (!scan.count) return kp_cli_misuse("recover", "name a folder, or a spool (*.kprof)");
     struct kp_lines *lines = kp_lines_open("recover", &lines_wish);
     r.wish.places = kp_lines_places(lines);
-    for (i = 0; i < count; i++) path_recover(&r, argv[i]);
+    for (i = 0; i < scan.count; i++) path_recover(&r, argv[i]);
     kp_lines_close(lines);
     if (r.wish.json) kp_fields_put(KP_JSONOUT(stdout), NULL, &recovered_fields, &r), puts("");
     else if (r.traces + r.removed + r.left)

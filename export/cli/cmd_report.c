@@ -651,14 +651,13 @@ int kp_cmd_report(int argc, char **argv)
                                .sort = sorts[KP_TOP_SELF],
                                .most = ROWS_DEFAULT};
     const char *value;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP) return help_print();
-        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
-        else if (i < 0 || option_take(&r, i, value)) return KP_EXIT_USAGE;
-    }
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0)
+        if (option_take(&r, i, value)) return KP_EXIT_USAGE;
+    if (i == KP_OPT_HELP) return help_print();
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (options_check(&r)) return KP_EXIT_USAGE;
-    count = kp_latest_take("report", &argv, count, 0);
+    const int count = kp_latest_take("report", &argv, scan.count, 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     struct kp_heldout held = {0};

@@ -214,17 +214,15 @@ int kp_cmd_slice(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "slice", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct slice_command s = {.first_step = -1, .last_step = -1};
     const char *value;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP) return kp_cli_help("slice", flags), KP_EXIT_DONE;
-        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
-        else if (i < 0 || option_take(&s, i, value)) return KP_EXIT_USAGE;
-    }
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0)
+        if (option_take(&s, i, value)) return KP_EXIT_USAGE;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (s.first_step < 0 && !s.within && !s.has_from && !s.has_to)
         return kp_cli_misuse("slice", "say which part: --step, --from, --to or --within");
     if (kp_opt_times_check("slice", s.has_from && s.has_to, s.from_ns, s.to_ns)) return KP_EXIT_USAGE;
     if (s.is_json && kp_written_check("slice", s.out)) return KP_EXIT_USAGE;
     if (s.first_step >= 0 && s.within) return kp_cli_misuse("slice", "--step and --within do not go together");
-    count = kp_latest_take("slice", &argv, count, KP_LATEST_ONE);
+    const int count = kp_latest_take("slice", &argv, scan.count, KP_LATEST_ONE);
     return count ? kp_input_each("slice", argv, count, NULL, trace_take, &s) : KP_EXIT_USAGE;
 }

@@ -46,44 +46,31 @@ struct stacks_command {
     int64_t wall_ns;
 };
 
+enum { METRIC, SVG, HTML, OUT, BACKWARD, STEP, ALL_PATHS, THREADS, TORCH, LINES, DEBUGINFO_PATH, JSON, PARTIAL };
 static const struct kp_opt flags[] = {
-    {"metric", 'm', KP_OPT_VALUE, "METRIC", "cpu, gpu or memory; default cpu, the wall time of the main thread"},
-    {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser"},
-    {"html", 0, KP_OPT_FLAG, NULL, "the same as a page"},
-    {"out", 'o', KP_OPT_VALUE, "OUT",
-     "write to a file (default: stdout; on a terminal --svg and --html write flames.svg and flames.html beside the "
-     "trace); a name that ends in .svg, .html or .json needs no such flag"},
-    {"backward-at", 0, KP_OPT_VALUE, "WHERE",
-     "where backward ops appear: run or forward; run, the default, is the line that ran, forward that of their forward "
-     "op"},
-    {"step", 0, KP_OPT_VALUE, "A-B",
-     "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has some, or "
-     "all of a phase)"},
-    {"all-paths", 0, KP_OPT_FLAG, NULL,
-     "every path, however small; else, beyond 32 MB of text, small ones are added to their callers"},
-    {"threads", 0, KP_OPT_FLAG, NULL, "also other threads, under a root of their own"},
-    {"torch", 0, KP_OPT_FLAG, NULL,
-     "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) "
-     "or self_cuda_time_total"},
+    [METRIC] = {"metric", 'm', KP_OPT_VALUE, "METRIC",
+                "cpu, gpu or memory; default cpu, the wall time of the main thread"},
+    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser"},
+    [HTML] = {"html", 0, KP_OPT_FLAG, NULL, "the same as a page"},
+    [OUT] = {"out", 'o', KP_OPT_VALUE, "OUT",
+             "write to a file (default: stdout; on a terminal --svg and --html write flames.svg and flames.html beside "
+             "the trace); a name that ends in .svg, .html or .json needs no such flag"},
+    [BACKWARD] = {"backward-at", 0, KP_OPT_VALUE, "WHERE",
+                  "where backward ops appear: run or forward; run, the default, is the line that ran, forward that of "
+                  "their forward op"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
+              "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has "
+              "some, or all of a phase)"},
+    [ALL_PATHS] = {"all-paths", 0, KP_OPT_FLAG, NULL,
+                   "every path, however small; else, beyond 32 MB of text, small ones are added to their callers"},
+    [THREADS] = {"threads", 0, KP_OPT_FLAG, NULL, "also other threads, under a root of their own"},
+    [TORCH] =
+        {"torch", 0, KP_OPT_FLAG, NULL,
+         "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) or self_cuda_time_total"},
     KP_LINES_OPTIONS("off; of spools only"),
-    {"json", 0, KP_OPT_FLAG, NULL, "the same as one JSON object: each path with its frames"},
-    {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the same as one JSON object: each path with its frames"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
-enum {
-    FLAG_METRIC,
-    FLAG_SVG,
-    FLAG_HTML,
-    FLAG_OUT,
-    FLAG_BACKWARD,
-    FLAG_STEP,
-    FLAG_ALL_PATHS,
-    FLAG_THREADS,
-    FLAG_TORCH,
-    FLAG_LINES,
-    FLAG_NO_LINES,
-    FLAG_JSON,
-    FLAG_PARTIAL
-};
 
 struct stack_line {
     const char *path;
@@ -373,7 +360,7 @@ static int backward_read(struct stacks_command *s, const char *value)
 
 static int form_set(struct stacks_command *s, int flag)
 {
-    const enum form form = flag == FLAG_SVG ? FORM_SVG : flag == FLAG_HTML ? FORM_HTML : FORM_JSON;
+    const enum form form = flag == SVG ? FORM_SVG : flag == HTML ? FORM_HTML : FORM_JSON;
     if (s->form != FORM_FOLDED && s->form != form)
         return kp_cli_misuse("stacks", "--svg, --html and --json do not go together");
     s->form = form;
@@ -414,36 +401,34 @@ int kp_cmd_stacks(int argc, char **argv)
     struct stacks_command s = {.choice = {.first_step = -1, .last_step = -1}};
     struct kp_lines_options wish = {0};
     const char *value;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case FLAG_METRIC: s.metric = value; break;
-        case FLAG_SVG:
-        case FLAG_HTML:
-        case FLAG_JSON:
+        case METRIC: s.metric = value; break;
+        case SVG:
+        case HTML:
+        case JSON:
             if (form_set(&s, i)) return KP_EXIT_USAGE;
             break;
-        case FLAG_OUT: s.out = value; break;
-        case FLAG_BACKWARD:
+        case OUT: s.out = value; break;
+        case BACKWARD:
             if (backward_read(&s, value)) return KP_EXIT_USAGE;
             break;
-        case FLAG_STEP:
+        case STEP:
             if (!kp_opt_steps_or_all("stacks", value, &s.choice.first_step, &s.choice.last_step, &s.all_steps)) break;
             return KP_EXIT_USAGE;
-        case FLAG_ALL_PATHS: s.all_paths = true; break;
-        case FLAG_THREADS: s.wall.threads = true; break;
-        case FLAG_PARTIAL: s.partial = true; break;
-        case FLAG_TORCH: s.is_torch = true; break;
-        case FLAG_LINES:
-        case FLAG_NO_LINES: kp_lines_option(&wish, flags[i].name, value); break;
-        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("stacks", flags);
-        default: return KP_EXIT_USAGE;
+        case ALL_PATHS: s.all_paths = true; break;
+        case THREADS: s.wall.threads = true; break;
+        case PARTIAL: s.partial = true; break;
+        case TORCH: s.is_torch = true; break;
+        case LINES:
+        case DEBUGINFO_PATH: kp_lines_option(&wish, flags[i].name, value); break;
         }
     }
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (metric_read(&s) || torch_check(&s)) return KP_EXIT_USAGE;
     form_read(&s);
     s.files = argv;
-    s.count = count;
+    s.count = scan.count;
     return stacks_run(&s, &wish);
 }

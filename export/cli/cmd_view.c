@@ -21,8 +21,9 @@
 #include "export/read/parse/kineto_parse.h"
 #include "export/answers/view/view.h"
 
-static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace"},
-                                      {0}};
+enum { JSON };
+static const struct kp_opt flags[] = {
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace"}, {0}};
 
 /* among NULL: as JSON. */
 static int trace_show(const struct kp_trace_source *source, struct kp_view_among *among)
@@ -118,17 +119,13 @@ int kp_cmd_view(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "view", .table = flags, .argc = argc, .argv = argv, .at = 1};
     const char *value;
     bool is_json = false;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
-        else if (i == 0) is_json = true;
-        else if (i == KP_OPT_HELP) return kp_cli_help("view", flags);
-        else return KP_EXIT_USAGE;
-    }
-    if (!is_json && !are_there(argv, count)) return KP_EXIT_BAD_INPUT;
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) is_json |= i == JSON;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    if (!is_json && !are_there(argv, scan.count)) return KP_EXIT_BAD_INPUT;
     if (!is_json && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         return kp_cli_fail("view", "this is not a terminal; kprof report prints, kprof html writes a page");
-    count = kp_latest_take("view", &argv, count, KP_LATEST_RANKS | (is_json ? 0 : KP_LATEST_REST));
+    const int count = kp_latest_take("view", &argv, scan.count, KP_LATEST_RANKS | (is_json ? 0 : KP_LATEST_REST));
     if (!count) return KP_EXIT_USAGE;
     return is_json ? kp_input_each("view", argv, count, NULL, trace_print, NULL) : traces_show(argv, count);
 }

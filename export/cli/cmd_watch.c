@@ -11,10 +11,11 @@
 #include "export/cli/cli.h"
 #include "export/answers/memory/oomfiles.h"
 
+enum { ONCE, INTERVAL, JSON };
 static const struct kp_opt flags[] = {
-    {"once", 0, KP_OPT_FLAG, NULL, "print once (also where the output is no terminal)"},
-    {"interval", 0, KP_OPT_VALUE, "S", "seconds between two looks (default 2)"},
-    {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON a look"},
+    [ONCE] = {"once", 0, KP_OPT_FLAG, NULL, "print once (also where the output is no terminal)"},
+    [INTERVAL] = {"interval", 0, KP_OPT_VALUE, "S", "seconds between two looks (default 2)"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON a look"},
     {0}};
 
 struct watching {
@@ -66,22 +67,18 @@ int kp_cmd_watch(int argc, char **argv)
     struct watching wish = {.interval_s = 2};
     const char *value;
     int i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
         switch (i) {
-        case 0: wish.is_once = true; break;
-        case 1:
+        case ONCE: wish.is_once = true; break;
+        case INTERVAL:
             if (!kp_opt_number(value, 1, &wish.interval_s))
                 return kp_cli_misuse("watch", "--interval: '%s' is no number of seconds from 1 on", value);
             break;
-        case 2: wish.is_json = true; break;
-        case KP_OPT_ARGUMENT:
-            if (wish.dir) return kp_cli_misuse("watch", "takes one folder");
-            wish.dir = value;
-            break;
-        case KP_OPT_HELP: return kp_cli_help("watch", flags);
-        default: return KP_EXIT_USAGE;
+        case JSON: wish.is_json = true; break;
         }
     }
-    if (!wish.dir) wish.dir = kp_config_rows[KP_SET_dir].fallback;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    if (scan.count > 1) return kp_cli_misuse("watch", "takes one folder");
+    wish.dir = scan.count ? argv[0] : kp_config_rows[KP_SET_dir].fallback;
     return watch(&wish);
 }

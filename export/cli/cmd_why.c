@@ -28,7 +28,8 @@
 enum { SECOND_NS = 1000000000 };
 #define RANKS_APART_NS (60 * INT64_C(1000000000)) /* ranks of one job end within this time of each other */
 
-static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
+enum { JSON };
+static const struct kp_opt flags[] = {[JSON] = {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
 
 struct why_command {
     struct kp_why why;
@@ -234,16 +235,10 @@ int kp_cmd_why(int argc, char **argv)
     char folder[4400];
     const char *value;
     bool is_json = false;
-    int count = 0, i;
-    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        switch (i) {
-        case 0: is_json = true; break;
-        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("why", flags);
-        default: return KP_EXIT_USAGE;
-        }
-    }
-    count = kp_latest_take("why", &argv, count, 0);
+    int i;
+    while ((i = kp_opt_flag(&scan, &value)) >= 0) is_json |= i == JSON;
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    const int count = kp_latest_take("why", &argv, scan.count, 0);
     if (!count) return KP_EXIT_USAGE;
     folder_of(folder, sizeof folder, argv[0]);
     kp_jobends_read(&w.ends, folder);

@@ -322,6 +322,18 @@ int kp_opt_next(struct kp_opt_scan *scan, const char **value)
     return word[1] == '-' ? long_next(scan, word + 2, value) : short_next(scan, word, value);
 }
 
+int kp_opt_flag(struct kp_opt_scan *scan, const char **value)
+{
+    int id;
+    while ((id = kp_opt_next(scan, value)) == KP_OPT_ARGUMENT) scan->argv[scan->count++] = (char *)*value;
+    return id;
+}
+
+int kp_opt_ended(const struct kp_opt_scan *scan, int id)
+{
+    return id == KP_OPT_HELP ? kp_cli_help(scan->command, scan->table) : KP_EXIT_USAGE;
+}
+
 /* ---- values ---- */
 
 static bool number_read(const char *text, long least, long *out, const char **end)
