@@ -2,7 +2,8 @@
 /*
  * sources.c - the list of all sources, and which of them are attached
  *
- * Called by: begin.c (attach, gpu changed), the thread kprof-clock (activity), fork.c
+ * Called by: boot.c (the list; run.c calls gpu changed), begin.c (attach; activity, in the thread kprof-clock), fork.c;
+ *            of activity also finish.c (boot.c registers it), childends.c, ctl_job.c, hangwatch.c
  * Owns:      the lists below
  * Locks:     none; begin.c lets one thread attach
  * Safe in:   signal handlers no; after fork yes
