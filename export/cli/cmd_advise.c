@@ -7,10 +7,10 @@
 
 #include "export/answers/advise/adviceprint.h"
 #include "export/answers/ranks/rankwaits.h"
-#include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/answers/runadvice/runadvice.h"
+#include "export/cli/ctl/stood.h"
 #include "export/cli/latest.h"
 #include "export/read/folder/phasetraces.h"
 #include "export/read/folder/trace_source.h"
@@ -85,8 +85,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
     if (rc == 0) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
-    if (rc == 0) kp_stuck_add(&command->stuck, &advised.tree, &advised.chosen);
-    kp_stuck_lead(&command->stuck, source->path, source->is_spool && kp_input_is_running(source->path));
+    if (rc == 0) kp_stood_look(&command->stuck, &advised, source);
     if (rc == 0) kp_phasetraces_look(&command->phases, advised.trace);
     if (rc == 0 && several && !command->traces.is_json && kp_phasetraces_take(&command->phases, &advised.trace)) {
         kp_advised_close(&advised);

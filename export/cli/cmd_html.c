@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/cli/ctl/stood.h"
 #include "export/cli/latest.h"
@@ -53,10 +52,9 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     if (!h->begun) kp_page_begin(h->to, source->label);
     h->begun = true;
     kp_judged_add(&a, source);
-    kp_stood_note(&a, source);
+    kp_stood_note_oom(&a, source);
+    kp_stood_look(&h->stuck, &a, source);
     rc = kp_page_add(h->to, &a.tree, source->label, &h->start, &h->ranks, &a.advice, why, sizeof why);
-    if (rc == 0) kp_stuck_add(&h->stuck, &a.tree, &a.chosen);
-    kp_stuck_lead(&h->stuck, source->path, source->is_spool && kp_input_is_running(source->path));
     h->pages += rc == 0;
     kp_advised_close(&a);
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;

@@ -18,12 +18,23 @@
 #include "export/cli/ctl/stood.h"
 #include "export/cli/latest.h"
 #include "export/read/folder/trace_source.h"
+#include "export/read/kineto/kineto_facts.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/answers/view/view.h"
 
 enum { JSON };
 static const struct kp_opt flags[] = {
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace"}, {0}};
+
+/* Where it is stuck, its steps are not judged. */
+static void stuck_note(struct kp_advised *a, const struct kp_trace_source *source)
+{
+    struct kp_stuck stuck = {0};
+    struct kp_stuck_told told;
+    kp_stood_look(&stuck, a, source);
+    if (kp_stuck_tell(&told, &stuck)) kp_fact_put(a->trace, "kprof.stood", told.what);
+    kp_stuck_fini(&stuck);
+}
 
 /* among NULL: as JSON. */
 static int trace_show(const struct kp_trace_source *source, struct kp_view_among *among)
@@ -38,7 +49,8 @@ static int trace_show(const struct kp_trace_source *source, struct kp_view_among
         return kp_cli_fail("view", "%s%s", why, is_torn ? KP_TORN_CUT : "");
     }
     kp_judged_add(&a, source);
-    kp_stood_note(&a, source);
+    kp_stood_note_oom(&a, source);
+    stuck_note(&a, source);
     if (among) kp_budget_end(); /* the user may look at it as long as it takes */
     rc = among ? kp_view_run(&a.tree, &a.advice, source->label, among, why, sizeof why)
                : kp_view_json(stdout, &a.tree, &a.advice, source->label, why, sizeof why);

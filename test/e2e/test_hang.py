@@ -271,13 +271,19 @@ def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, 
     assert [(end["by_itself"], end["stood"]) for end in told["ends"]] == [(False, True)] * 2, told
     assert harness.cli("why", tmp_path).stdout.startswith(f"it was stuck: {told['stood']}\n  then rank ")
     assert harness.cli("html", tmp_path, "-o", tmp_path / "page.html").returncode == 0
-    assert [head["run"]["stood"] for head, *_ in pagedata.traces(tmp_path / "page.html")] == [told["stood"]] * 2
+    verdict, = (head for name, head, _ in pagedata.blocks(tmp_path / "page.html") if name == "verdict")
+    assert verdict["stuck"] == told["stood"]
+    # None of them judges the steps: the traces of two steps alone do not say that it is stuck.
+    assert harness.cli("advise", tmp_path).stdout.startswith(f"STUCK    {told['stood']}\n")
+    assert [[f["id"] for f in json.loads(line)["findings"]] for line in harness.cli("advise", "--json", tmp_path).stdout.splitlines()] == [["stuck"]] * 2
     findings = json.loads(harness.cli("view", "--json", tmp_path).stdout.splitlines()[0])["tabs"][0]["rows"]
     assert findings[0]["name"] == "STUCK" and told["stood"].startswith(findings[1]["name"].strip()), findings
+    assert {row["name"] for row in findings if not row["name"].startswith(" ")} <= {"STUCK", "KILLED", "ENDED", "NOTE"}, findings
     shown = viewing.browser.ask("page_ask", tmp_path / "page.html", "", "findings")
     first, second, *_ = re.findall(r"^CRITICAL\n(.*)\n(.*)", shown["findings"], re.M)
     assert first == ("The job was stuck", f"R{told['stood'][1:]}"), shown["findings"]  # above how it ended
     assert second[0].startswith("Ended ") and "The job was stuck\nRank 0 waits in gloo" in shown["facts"], shown
+    assert len(re.findall("^(?:CRITICAL|WARNING)$", shown["findings"], re.M)) == 2, shown["findings"]
 
 
 def hang_file(folder, when, host, rank, job, pid=42):

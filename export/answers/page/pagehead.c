@@ -34,7 +34,6 @@ static const char *fact(const struct page_run *r, const char *name) { return kp_
           : NULL)                                                                                                \
     F(MAYBE, ended, r->page->advice->ended)                                                                      \
     IF(r->page->advice->ended, TEXT, recorded, r->page->advice->recorded)                                        \
-    F(MAYBE, stood, fact(r, "kprof.stood"))                                                                      \
     F(MAYBE, out_of_memory, fact(r, "kprof.out_of_memory"))                                                      \
     F(WHOLE, when_ms, r->summary.when_ns / 1000000)                                                              \
     F(WHOLE, wall, r->summary.wall_ns)                                                                           \

@@ -213,13 +213,13 @@ function findingsDraw(trace) {
     if (words && words.note) cards.push(cardMake("plain", "Collectives", "", paragraph(words.what)));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", paragraph(advice.unjudged.join("; "))));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", paragraph(advice.seen)));
-  const { run } = trace.head, { ended, recorded, stood, out_of_memory: oom } = run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
+  const { run } = trace.head, { ended, recorded, out_of_memory: oom } = run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
   const [how, ...rest] = (ended || "").split("; "), others = rest.filter(text => text !== oom);
   if (stuck) cards.length = 0;
   if (ended) cards.unshift(cardMake("critical", `Ended ${how}`, "", ...others.map(paragraph), paragraph(`below is ${recorded}`)));
   if (oom) cards.unshift(cardMake(ended ? "critical" : "warning", "Out of memory", "", paragraph(oom)));
-  if (stuck || stood) cards.unshift(cardMake("critical", `The ${run.ranks > 1 ? "job" : "program"} ${ended ? "was" : "is"} stuck`, "",
-    ...[stood, stuck, stuck_next || "`kprof hang` of its folder shows where each thread is"].filter(Boolean).map(paragraph)));
+  if (stuck) cards.unshift(cardMake("critical", `The ${run.ranks > 1 ? "job" : "program"} ${ended ? "was" : "is"} stuck`, "",
+    ...[stuck, stuck_next].filter(Boolean).map(paragraph)));
   byId("cards").replaceChildren(...cards);
 }
 

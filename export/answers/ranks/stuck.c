@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_path.h"
 #include "export/read/kineto/ended.h"
+#include "export/read/kineto/kineto_facts.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 #include "export/answers/ranks/lastwords.h"
@@ -90,14 +91,17 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     struct end end = {-1, -1, -1, -1, INT64_MIN};
     if (!t->has_start || !tree->count) return;
     for (size_t i = 0; i < tree->count; i++) end_look(&end, tree, i);
-    if (end.last_ns == INT64_MIN) return;
-    struct kp_stuckrank r = {.rank = kp_rankwaits_rank(t), .pid = kp_kineto_pid(t), .ns = t->end_ns - end.last_ns};
+    const char *const stood = kp_kineto_fact(t, "kprof.stood");
+    if (end.last_ns == INT64_MIN && !stood) return;
+    struct kp_stuckrank r = {.rank = kp_rankwaits_rank(t), .pid = kp_kineto_pid(t), .has_stood = stood != NULL};
+    r.ns = end.last_ns == INT64_MIN ? 0 : t->end_ns - end.last_ns;
     const int64_t open = end.collective >= 0 ? end.collective : end.op;
     r.in_collective = end.collective >= 0;
     if (r.in_collective) r.ns = t->end_ns - tree->nodes[open].start_ns;
     const bool is_job = r.rank >= 0 && kp_ended_early(t);
     r.is_stuck = open >= 0 ? r.ns >= bound_of(chosen) : is_job && r.ns / NOTHING_OPEN >= bound_of(chosen);
     r.is_follower = kp_ended_lost_peer(t);
+    if (stood) snprintf(s->stood, sizeof s->stood, "%s", stood);
     name_keep(r.in, tree, open);
     name_keep(r.after, tree, end.last);
     name_keep(r.call, tree, end.call);
@@ -192,18 +196,25 @@ static void next_put(struct kp_stuck_told *out, const struct kp_stuck *s)
                  "`kprof hang %s` says who waits for whom, and at which line each thread is.", s->folder);
     else if (s->is_early)
         snprintf(out->next, sizeof out->next, "It runs no more: `kprof why %s` says how it ended.", s->folder);
+    else if (*s->stood)
+        snprintf(out->next, sizeof out->next, "`kprof hang %s` says at which line each thread was.", s->folder);
 }
 
 bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *s)
 {
-    bool stands = false;
-    for (size_t i = 0; i < s->count; i++) stands |= s->of[i].is_stuck && is_latest(s, i);
+    bool stands = false, has_stood = false;
+    for (size_t i = 0; i < s->count; i++) {
+        stands |= (s->of[i].is_stuck || s->of[i].has_stood) && is_latest(s, i);
+        has_stood |= s->of[i].has_stood && is_latest(s, i);
+    }
     char *text = NULL;
     size_t length = 0;
     FILE *const f = stands ? open_memstream(&text, &length) : NULL;
     *out = (struct kp_stuck_told){.what = ""};
     if (!f) return false;
-    states_put(f, s, waited_count(s, &out->rank));
+    const size_t waited = waited_count(s, &out->rank);
+    if (has_stood) fputs(s->stood, f); /* it says the line of each as well */
+    else states_put(f, s, waited);
     fclose(f);
     snprintf(out->what, sizeof out->what, "%s", text);
     free(text);

@@ -7,10 +7,12 @@
 #include "export/read/tree/chosen.h"
 
 enum { KP_STUCK_NAME_BYTES = 160, KP_STUCK_BYTES = 1200, KP_STUCK_NEXT_BYTES = 400, KP_STUCK_FOLDER_BYTES = 240 };
+#define KP_STUCK_UNJUDGED "Its steps are not judged while it is stuck"
 struct kp_stuckrank {
     long rank; /* -1: of no job */
     int64_t pid;
     bool in_collective, is_stuck, is_follower; /* the last: an exception ended it that says a rank was gone */
+    bool has_stood;                            /* a file of KPROF_HANG says so of its end: kp_stuck.stood */
     int64_t ns;                                /* so long, up to the end of the trace */
     char by[KP_STUCK_NAME_BYTES];              /* the exception that ended it; "": none */
     char in[KP_STUCK_NAME_BYTES];              /* what is open; "": no op */
@@ -21,15 +23,15 @@ struct kp_stuck { /* all zero: empty */
     struct kp_stuckrank *of;
     size_t count, capacity;
     bool is_running, is_early; /* a trace's program runs; or was gone before its window's end */
-    char folder[KP_STUCK_FOLDER_BYTES];
+    char folder[KP_STUCK_FOLDER_BYTES], stood[KP_STUCK_BYTES];
 };
 struct kp_stuck_told {
-    char what[KP_STUCK_BYTES];      /* which rank is in what, and since when, in one line */
+    char what[KP_STUCK_BYTES];      /* which rank is in what, and since when; or who waits for whom. One line */
     char next[KP_STUCK_NEXT_BYTES]; /* the command that tells more; "": none does */
     long rank;                      /* the one that all others wait for; -1: not one alone */
 };
 
-/* Looks at the end of a trace. `chosen`: its steps. */
+/* Looks at the end of a trace, and for its fact "kprof.stood" (stood.h). `chosen`: its steps. */
 void kp_stuck_add(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* Where the trace lies that was added last, and whether its program runs. */
 void kp_stuck_lead(struct kp_stuck *stuck, const char *path, bool is_running);

@@ -118,7 +118,7 @@ void kp_runadvice_print(const struct kp_runadvice *all, bool several)
     if (all->stands && !all->is_json) {
         kp_stuck_put(stdout, all->stands);
         ends_print(all);
-        fputs("Its steps are not judged while it is stuck; kprof report shows them.\n", stdout);
+        puts(KP_STUCK_UNJUDGED "; kprof report shows them.");
         return;
     }
     if (several && !all->is_json) ends_print(all);

@@ -8,6 +8,7 @@
 
 #include "collector/base/kp_path.h"
 #include "export/answers/advise/parts/finding.h"
+#include "export/answers/ranks/stuck.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/modulename.h"
@@ -49,9 +50,7 @@ static void note_add(struct kp_view_tab *tab, const char *kind, const char *text
 /* How the program ended, where not by itself: what was recorded until then is judged below. */
 static void ended_add(const struct kp_kineto *trace, const struct kp_advice *a, struct kp_view_tab *tab)
 {
-    const char *const stood = kp_kineto_fact(trace, "kprof.stood"), *const oom =
-                                                                        kp_kineto_fact(trace, "kprof.out_of_memory");
-    if (stood) note_add(tab, "STUCK", stood);
+    const char *const oom = kp_kineto_fact(trace, "kprof.out_of_memory");
     if (oom && !kp_ended_oom(trace)) note_add(tab, "OUT OF MEMORY", oom);
     if (a->ended) note_add(tab, strcmp(a->ended_word, "killed") == 0 ? "KILLED" : "ENDED", a->ended);
 }
@@ -65,7 +64,11 @@ static void findings_make(struct kp_view *v, const struct kp_advice *a)
                                 .column_count = 2,
                                 .sort = KP_VIEW_NONE,
                                 .is_prose = true};
+    const char *const stood = kp_kineto_fact(v->tree->trace, "kprof.stood");
+    if (stood) note_add(tab, "STUCK", stood);
     ended_add(v->tree->trace, a, tab);
+    if (stood) note_add(tab, "NOTE", KP_STUCK_UNJUDGED ".");
+    if (stood) return;
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_finding *f = &a->findings[i];
         char name[256], line[4096], once[64];

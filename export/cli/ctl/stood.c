@@ -43,10 +43,18 @@ static void oom_take(void *context, const struct kp_oom *oom)
     if (is_of && !kp_kineto_fact(trace, "kprof.out_of_memory")) kp_fact_put(trace, "kprof.out_of_memory", oom->text);
 }
 
-void kp_stood_note(struct kp_advised *a, const struct kp_trace_source *source)
+void kp_stood_look(struct kp_stuck *stuck, struct kp_advised *a, const struct kp_trace_source *source)
+{
+    char folder[4400];
+    kp_path_folder(folder, sizeof folder, source->path);
+    if (kp_ended_badly(a->trace) || source->is_spool) hang_note(a, folder);
+    kp_stuck_add(stuck, &a->tree, &a->chosen);
+    kp_stuck_lead(stuck, source->path, source->is_spool && kp_input_is_running(source->path));
+}
+
+void kp_stood_note_oom(struct kp_advised *a, const struct kp_trace_source *source)
 {
     char folder[4400];
     kp_path_folder(folder, sizeof folder, source->path);
     (void)kp_oomfile_each(folder, oom_take, a->trace);
-    if (kp_ended_badly(a->trace) || source->is_spool) hang_note(a, folder);
 }

@@ -2,11 +2,14 @@
 /* stood.h - what a trace's process wrote beside it when it stood (KPROF_HANG) or was out of memory (KPROF_ON_OOM) */
 #pragma once
 
+#include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/read/folder/trace_source.h"
 
 /*
- * Adds facts to a trace. Its program ended badly or runs, and none of its ops began later: "kprof.stood", who waits for
- * whom. The trace does not say it itself: "kprof.out_of_memory".
+ * Looks at the end of a trace. Where its program ended badly or runs, and none of its ops began after a file of
+ * KPROF_HANG, it gets the fact "kprof.stood": who waits for whom.
  */
-void kp_stood_note(struct kp_advised *advised, const struct kp_trace_source *source);
+void kp_stood_look(struct kp_stuck *stuck, struct kp_advised *advised, const struct kp_trace_source *source);
+/* The fact "kprof.out_of_memory", where the trace does not say it itself. */
+void kp_stood_note_oom(struct kp_advised *advised, const struct kp_trace_source *source);

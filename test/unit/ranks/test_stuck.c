@@ -76,6 +76,22 @@ static void ranks_that_are_all_in_collectives_wait_for_none(void **state)
                         "rank 0 has been in gloo:all_reduce for 11.9 s; rank 1 has been in gloo:broadcast for 11.9 s");
 }
 
+/* A file of KPROF_HANG tells it of traces that end before they tell it. One that was told of an earlier trace is over. */
+static void what_a_file_of_a_hang_tells_is_told_in_place_of_the_traces(void **state)
+{
+    (void)state;
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+        struct kp_stuck s = {0};
+        struct little *t = begin(0, 2, 1);
+        strcat(t->head, "\"kprof\":{\"stood\":\"rank 1 is at hang.py:10 here\"},");
+        add(&s, t);
+        if (goes_on) add(&s, begin(0, 2, 1));
+        add(&s, begin(1, 2, 1));
+        assert_int_equal(tells(&s), !goes_on);
+        assert_string_equal(said, goes_on ? "" : "rank 1 is at hang.py:10 here");
+    }
+}
+
 static void an_op_or_a_loader_of_one_process_stands_too(void **state)
 {
     (void)state;
@@ -203,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_in_no_collective_is_told_first),
         cmocka_unit_test(ranks_that_are_all_in_collectives_wait_for_none),
+        cmocka_unit_test(what_a_file_of_a_hang_tells_is_told_in_place_of_the_traces),
         cmocka_unit_test(an_op_or_a_loader_of_one_process_stands_too),
         cmocka_unit_test(the_line_of_what_is_open_is_told),
         cmocka_unit_test(what_may_last_does_not_stand),
