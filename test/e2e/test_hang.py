@@ -240,6 +240,15 @@ def test_a_program_that_is_over_at_once_leaves_no_file(tmp_path):
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"") and not (tmp_path / "out").exists()
 
 
+def test_a_rank_in_the_same_collective_of_another_group_is_told_by_its_line(programs, tmp_path):
+    job = Job(programs, tmp_path, "group", 1, size=4)
+    told = until(lambda: (said := job.hang()) and said["verdict"] == "inside" and "different lines" in said["text"] and said)
+    assert told["text"] == ("all ranks are in the collective: ranks 0-3 wait in gloo:all_reduce, at different lines: ranks 0,2-3 "
+                            f"(ends.py:{line_of('all')} iterate); rank 1 (ends.py:{line_of('group')} other_group). "
+                            "These calls, or their process groups, may not belong together")
+    assert accused(told) == []
+
+
 def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_path):
     log = tmp_path / "log"
     job = Job(programs, tmp_path, "python", 1, size=2, KPROF_HANG="3s", KPROF_CONTROL=0, KPROF_LOG=log)

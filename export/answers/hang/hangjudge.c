@@ -4,6 +4,7 @@
  *
  * A rank that is gone, or that a signal has stopped, is the cause before anything else. Ranks in a collective wait for
  * those that are in none. Where all are in one, but in different ones, the fewer have called another than the rest.
+ * Where all are in one of one name, their lines tell whether it is one call.
  */
 #include "export/answers/hang/hangjudge.h"
 
@@ -242,6 +243,45 @@ static void mismatch_put(struct judging *j)
     fputs(": ranks call collectives in different orders", j->text);
 }
 
+/* Another line of the program than that frame's. */
+static bool is_elsewhere(const struct kp_hang_frame *a, const struct kp_hang_frame *b)
+{
+    return a && b && (a->line != b->line || strcmp(a->file, b->file) != 0);
+}
+
+/* "ranks 0,2 (train.py:9 sync); ranks 1,3 (train.py:12 sync)"; those without a frame are left out. */
+static void lines_put(struct judging *j)
+{
+    const struct kp_hang *const h = j->hang;
+    bool *const told = kp_kineto_zeros(h->count + 1, sizeof *told);
+    const char *before = "";
+    for (size_t i = 0; i < h->count; i++) {
+        const struct kp_hang_frame *const f = j->spots[i].frame;
+        if (told[i] || !f) continue;
+        for (size_t k = 0; k < h->count; k++)
+            told[k] |= j->others[k] = j->spots[k].frame && !is_elsewhere(f, j->spots[k].frame);
+        fputs(before, j->text);
+        kp_hang_ranks_put(j->text, h, j->others);
+        kp_plain_fmt(j->text, " (%s:%ld %s)", kp_path_base(f->file), f->line, f->function);
+        before = "; ";
+    }
+    free(told);
+}
+
+static void inside_put(struct judging *j)
+{
+    bool differ = false;
+    memset(j->out->accused, 0, j->hang->count);
+    for (size_t i = 0; i < j->hang->count; i++)
+        for (size_t k = 0; k < i; k++) differ |= is_elsewhere(j->spots[i].frame, j->spots[k].frame);
+    fputs("all ranks are in the collective", j->text);
+    waiters_put(j, ": ");
+    if (!differ) return;
+    fputs(", at different lines: ", j->text);
+    lines_put(j);
+    fputs(". These calls, or their process groups, may not belong together", j->text);
+}
+
 static enum kp_hang_kind kind_find(struct judging *j, const struct kp_hang *before)
 {
     const struct kp_hang *const h = j->hang;
@@ -270,11 +310,7 @@ static void verdict_put(struct judging *j)
         break;
     case KP_HANG_HALTED: plainly_put(j, " is stopped by a signal", " are stopped by a signal"); break;
     case KP_HANG_MISMATCH: mismatch_put(j); break;
-    case KP_HANG_INSIDE:
-        memset(j->out->accused, 0, j->hang->count);
-        fputs("all ranks are in the collective", j->text);
-        waiters_put(j, ": ");
-        break;
+    case KP_HANG_INSIDE: inside_put(j); break;
     case KP_HANG_ABSENT:
         waiters_put(j, "");
         fputs(" for ", j->text);

@@ -55,6 +55,10 @@ def other_order(x):
     dist.broadcast(x, src=1)  # order
 
 
+def other_group(x):
+    dist.all_reduce(x, group=groups[0])  # group
+
+
 def fails():
     raise ValueError("a planted one")  # exception
 
@@ -84,6 +88,8 @@ def train(how, is_odd, x):
             WAYS[how]()
         if step == 3 and is_odd and how == "order":
             other_order(x)
+        if step == 3 and is_odd and how == "group":
+            other_group(x)
         if step == 3 and is_odd and how == "atexit":
             atexit.register(sleeps)
             return
@@ -122,6 +128,8 @@ def main():
         there()
         sleeps()
     have_no_compiler()
+    if how == "group":
+        groups.append(dist.new_group())
     if how == "watchdog" and not is_odd:
         threading.Thread(target=watches, daemon=True).start()
     x = torch.ones(64, requires_grad=False)
@@ -129,6 +137,6 @@ def main():
     train(how, is_odd, x)
 
 
-optimizers, begun = [], []
+optimizers, begun, groups = [], [], []
 if __name__ == "__main__":
     main()

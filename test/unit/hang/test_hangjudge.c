@@ -176,6 +176,23 @@ static void two_ranks_in_two_collectives_are_both_named(void **state)
     assert_true(verdict.kind == KP_HANG_MISMATCH && verdict.accused[0] && verdict.accused[1]);
 }
 
+/* Their names are one where two process groups call all_reduce; the lines tell. */
+static void ranks_in_one_collective_at_different_lines_are_told_by_line(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 4; rank++) add(&hang, rank, "gloo:all_reduce", 3, true, 9);
+    assert_string_equal(judged(NULL), "all ranks are in the collective: ranks 0-3 wait in gloo:all_reduce");
+    kp_hang_verdict_fini(&verdict);
+    kp_hang_fini(&hang);
+    for (int rank = 0; rank < 4; rank++) add(&hang, rank, "gloo:all_reduce", 3, true, rank % 2 ? 12 : 9);
+    assert_string_equal(judged(NULL),
+                        "all ranks are in the collective: ranks 0-3 wait in gloo:all_reduce, at different lines: ranks "
+                        "0,2 (train.py:9 fetch); ranks 1,3 (train.py:12 fetch). These calls, or their process groups, "
+                        "may not belong together");
+    assert_int_equal(verdict.kind, KP_HANG_INSIDE);
+    for (int rank = 0; rank < 4; rank++) assert_false(verdict.accused[rank]);
+}
+
 static void a_rank_that_is_gone_or_stopped_comes_before_all_else(void **state)
 {
     (void)state;
@@ -247,6 +264,7 @@ int main(void)
         cmocka_unit_test_teardown(ranks_that_join_wait_for_the_one_that_does_not, teardown),
         cmocka_unit_test_teardown(a_rank_in_another_collective_than_the_rest_is_accused_alone, teardown),
         cmocka_unit_test_teardown(two_ranks_in_two_collectives_are_both_named, teardown),
+        cmocka_unit_test_teardown(ranks_in_one_collective_at_different_lines_are_told_by_line, teardown),
         cmocka_unit_test_teardown(a_rank_that_is_gone_or_stopped_comes_before_all_else, teardown),
         cmocka_unit_test_teardown(a_job_in_which_something_ended_between_two_looks_goes_on, teardown),
         cmocka_unit_test_teardown(a_program_without_ranks_stands_at_its_own_line, teardown),
