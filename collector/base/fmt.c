@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fmt.c - the formatter of the log: no heap, no locale, no stdio; bytes as KiB, MiB or GiB (kp_units_bytes)
+ * fmt.c - the formatter of the log: no heap, no locale, no stdio; bytes as KiB to TiB (kp_units_bytes)
  *
  * Safe in: signal handlers yes; after fork yes (touches nothing but its arguments)
  */
@@ -135,9 +135,9 @@ size_t kp_fmt(char *buf, size_t size, const char *format, ...)
 /* Half of a hundredth is rounded up, as units.js does. */
 char *kp_units_bytes(char *out, size_t bytes, int64_t amount)
 {
-    static const char *const names[] = {"KiB", "MiB", "GiB"};
+    static const char *const names[] = {"KiB", "MiB", "GiB", "TiB"};
     const uint64_t most = amount < 0 ? -(uint64_t)amount : (uint64_t)amount;
-    int unit = 2;
+    int unit = (int)(sizeof names / sizeof *names) - 1;
     if (most < 1024) {
         kp_fmt(out, bytes, "%ld B", (long)amount);
         return out;

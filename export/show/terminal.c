@@ -123,7 +123,7 @@ static bool is_row(const char *line)
 /* Bytes of the word at the text's start. A number and its unit are one word. */
 static size_t word_bytes(const char *text)
 {
-    static const char *const units[] = {"%", "s", "ms", "us", "ns", "KiB", "MiB", "GiB"};
+    static const char *const units[] = {"%", "s", "ms", "us", "ns", "KiB", "MiB", "GiB", "TiB"};
     const size_t bytes = strcspn(text, " ");
     if (!bytes || !text[bytes] || text[bytes - 1] < '0' || text[bytes - 1] > '9') return bytes;
     const char *const next = text + bytes + 1;

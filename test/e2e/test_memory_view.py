@@ -122,7 +122,7 @@ def test_the_drawing_is_one_file(mine, tmp_path):
 
 def test_out_of_memory_and_no_memory(ours):
     text = memory(ours("memory.py", schedule="wait=1,warmup=1,active=6,repeat=1", KPROF_PROFILE_MEMORY=1, **harness.LATE).trace)
-    assert re.search(r"Out of memory at [\d.]+ ms \(step 4\): 1073741824.00 GiB requested.* in aten::empty", text)
+    assert re.search(r"Out of memory at [\d.]+ ms \(step 4\): 1048576.00 TiB requested.* in aten::empty", text)
     none = harness.cli("memory", ours("resnet18.py").trace)  # which other files of tests record, too
     assert none.returncode == 1 and "kprof run --profile-memory" in none.stderr
 

@@ -57,7 +57,7 @@ def test_memory_says_it_first_and_by_line(tmp_path):
         shown = harness.cli("memory", argument)
         assert shown.returncode == 0, shown.stderr
         first = shown.stdout.splitlines()[0]
-        assert first.startswith("the host ran out of ") and f"1024.00 GiB asked for at {SCRIPT}:{LINES['asked']} <module>" in first
+        assert first.startswith("the host ran out of ") and f"1.00 TiB asked for at {SCRIPT}:{LINES['asked']} <module>" in first
         assert f"{SCRIPT}:{LINES['kept']} keep" in first
     told = json.loads(harness.cli("memory", "--json", path).stdout)
     assert told["sites"][0]["bytes"] == said["kept"] and told["text"] == first

@@ -16,7 +16,7 @@ struct kp_oom_site {
 };
 struct kp_oom {
     int64_t rank, pid, step, time_ms; /* rank -1: of no job */
-    char text[1024]; /* "the host ran out of memory: 1024.00 GiB asked for at k.py:6 huge, 17.40 MiB live, .." */
+    char text[1024]; /* "the host ran out of memory: 1.00 TiB asked for at k.py:6 huge, 17.40 MiB live, .." */
     char device[32], limit_by[16];
     struct kp_oom_site at;                                           /* asked for there */
     int64_t asked, live, blocks, unkept, allocated, reserved, limit; /* -1: not known */

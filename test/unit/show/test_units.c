@@ -42,9 +42,11 @@ static void bytes_scale_by_their_absolute_value(void **state)
     assert_string_equal(kp_units_bytes(out, sizeof out, 1280 + 1024 * 8), "9.25 KiB");
     assert_string_equal(kp_units_bytes(out, sizeof out, 9 * 1024 + 128), "9.13 KiB"); /* as units.js rounds 9.125 */
     assert_string_equal(kp_units_torch_bytes(out, sizeof out, 9 * 1024 + 128), "9.12 KB"); /* as Python does */
-    assert_string_equal(kp_units_bytes(out, sizeof out, INT64_MIN), "-8589934592.00 GiB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, INT64_MIN), "-8388608.00 TiB");
     assert_string_equal(kp_units_bytes(out, sizeof out, 3 << 20), "3.00 MiB");
     assert_string_equal(kp_units_bytes(out, sizeof out, 5ll << 30), "5.00 GiB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, (1ll << 40) - (5ll << 30)), "1019.00 GiB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, 1ll << 46), "64.00 TiB");
 }
 
 static void a_span_has_the_digits_that_tell(void **state)
