@@ -159,8 +159,7 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
 {
     struct kp_why_end e = {.rank = end->rank, .pid = end->pid, .gone_ns = end->at_ns, .steps = end->step + 1};
     const char *const by = *end->exception ? end->exception : end->by, *const at = *end->exception ? end->place : "";
-    const char *const text = *end->exception ? end->text : "";
-    char after[48] = "before its first step";
+    char quoted[KP_ENDED_TEXT_BYTES], after[48] = "before its first step";
     if (end->step >= 0) snprintf(after, sizeof after, "after step %ld", end->step);
     e.last_ns = e.begun_ns = end->at_ns;
     e.is_bad = *by;
@@ -168,8 +167,9 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
     e.has_crashed = !*end->exception && !e.has_lost_peer && is_of_a_crash(end->by);
     snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
-    snprintf(e.how, sizeof e.how, "by %s%s%s%s%s%s%s %s", by, *text ? " \"" : "", text, *text ? "\"" : "",
-             *at ? " at " : "", at, *at ? "," : "", after);
+    snprintf(e.how, sizeof e.how, "by %s%s%s%s%s %s", by,
+             kp_ended_text(quoted, sizeof quoted, *end->exception ? end->text : NULL), *at ? " at " : "", at,
+             *at ? "," : "", after);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
 

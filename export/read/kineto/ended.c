@@ -45,12 +45,30 @@ bool kp_ended_by_watchdog(const char *by) { return by && strstr(by, "'s watchdog
 
 bool kp_ended_badly(const struct kp_kineto *trace) { return kp_ended_early(trace) || kp_ended_exception(trace); }
 
+/* torch.save's writer in C++ says where it is in its file, and nothing of the error of the system. */
+static bool is_unwritten(const char *text)
+{
+    if (strstr(text, "iostream error")) return true;
+    return strstr(text, "inline_container.cc") &&
+           (strstr(text, "unexpected pos") || strstr(text, "PytorchStreamWriter failed writing"));
+}
+
+const char *kp_ended_text(char *out, size_t bytes, const char *text)
+{
+    *out = '\0';
+    if (!text || !*text) return out;
+    snprintf(out, bytes, " \"%.83s\"%s", text,
+             is_unwritten(text) ? " (torch could not write its file: is the disk full?)" : "");
+    return out;
+}
+
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
 {
     const char *const by = kp_ended_by(trace);
     const char *const text = kp_ended_exception(trace) ? kp_kineto_fact(trace, "kprof.exception_text") : NULL;
-    snprintf(out, bytes, "%s%.60s%s%.83s%s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "", text ? " \"" : "",
-             text ? text : "", text ? "\"" : "");
+    char quoted[KP_ENDED_TEXT_BYTES];
+    snprintf(out, bytes, "%s%.60s%s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "",
+             kp_ended_text(quoted, sizeof quoted, text));
     return out;
 }
 

@@ -25,7 +25,11 @@ bool kp_ended_badly(const struct kp_kineto *trace);
 #define KP_ENDED_WITHOUT_EXIT "without an exit (killed, or by os._exit)"
 /* Writes "by SIGKILL", or that where it is not noted: behind "killed" or "ended". Returns `out`. */
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace);
-enum { KP_ENDED_WAY_BYTES = 176 };
+enum { KP_ENDED_WAY_BYTES = 240 };
+/* Writes an exception's text behind a blank and in quotes, and a remark where it hides what happened; "" for "" or
+ * NULL. Returns `out`. */
+const char *kp_ended_text(char *out, size_t bytes, const char *text);
+enum { KP_ENDED_TEXT_BYTES = 160 };
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
 /* Of a trace whose program went on: it was written when the ring was asked for (kprof_keep). */

@@ -306,6 +306,26 @@ static void what_left_no_trace_is_told_by_its_own_word(void **state)
                                 "  rank 7 ended by itself\n");
 }
 
+/* Of torch 2.15's texts, on a file system without room: the path's own, and that of a file of Python. */
+static void a_text_of_torch_save_that_hides_a_full_disk_has_a_remark(void **state)
+{
+    (void)state;
+#define HIDES "[enforce fail at inline_container.cc:671] . unexpected pos 576 vs 534"
+    add(0, "\"complete\":true,\"exception\":\"RuntimeError\",\"exception_text\":\"" HIDES "\"", 9000);
+    assert_string_equal(told(), "rank 0 ended by RuntimeError \"" HIDES
+                                "\" (torch could not write its file: is the disk full?) after step 4\n");
+    struct kp_jobend e = {.pid = 7, .rank = 5, .step = 39, .at_ns = 1000, .by = "exit status 1"};
+    snprintf(e.exception, sizeof e.exception, "RuntimeError");
+    snprintf(e.text, sizeof e.text, "basic_ios::clear: iostream error");
+    kp_why_add_untraced(&why, &e);
+    assert_string_equal(told(),
+                        "rank 5 ended by RuntimeError \"basic_ios::clear: iostream error\" (torch could not write "
+                        "its file: is the disk full?) after step 39\n");
+    snprintf(e.text, sizeof e.text, "[enforce fail at inline_container.cc:145] . file not found");
+    kp_why_add_untraced(&why, &e);
+    assert_null(strstr(told(), "disk"));
+}
+
 static void a_program_that_became_another_one_says_so(void **state)
 {
     (void)state;
@@ -417,6 +437,7 @@ int main(void)
         cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
         cmocka_unit_test(behind_a_window_the_word_of_the_process_tells_its_end),
         cmocka_unit_test(what_left_no_trace_is_told_by_its_own_word),
+        cmocka_unit_test(a_text_of_torch_save_that_hides_a_full_disk_has_a_remark),
         cmocka_unit_test(a_program_that_became_another_one_says_so),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
         cmocka_unit_test(a_rank_for_which_the_others_waited_until_they_ended_is_the_cause),
