@@ -41,6 +41,7 @@ struct kp_callsite {
     int line;
     const char *category; /* of its blocks: "activations", "gradients", "optimizer state", by what calls it; "": none */
     char file[200], function[64];
+    char module[96]; /* "Net.Block.Linear": classes of nn.Modules around it, by their forward; "": none */
 };
 bool kp_callsites_setup(void); /* maps the tables; false: no memory */
 uint32_t kp_callsite(void);

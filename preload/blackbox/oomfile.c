@@ -126,10 +126,10 @@ static uint64_t grown_of(const struct site_sum *s)
 static void site_put(struct kp_json *j, uint32_t number)
 {
     const struct kp_callsite *const site = kp_callsite_get(number);
-    if (!site) kp_json_lit(j, "\"file\":null,\"line\":null,\"function\":null,\"category\":null");
+    if (!site) kp_json_lit(j, "\"file\":null,\"line\":null,\"function\":null,\"category\":null,\"module\":null");
     else
-        kp_json_fmt(j, "\"file\":\"%s\",\"line\":%d,\"function\":\"%s\",\"category\":\"%s\"", site->file, site->line,
-                    site->function, site->category);
+        kp_json_fmt(j, "\"file\":\"%s\",\"line\":%d,\"function\":\"%s\",\"category\":\"%s\",\"module\":\"%s\"",
+                    site->file, site->line, site->function, site->category, site->module);
 }
 
 static void sites_put(struct oomfile *o)

@@ -165,14 +165,16 @@ int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t
 void kp_pystack_each(const struct kp_python_layout *l, const void *thread, kp_pystack_frame_fn fn, void *context)
 {
     struct code_place places[FRAMES_MAX];
-    char file[TEXT / 2], name[256];
+    char file[TEXT / 2], name[256], qualified[256] = "";
     const uint32_t n = frames_read(l, thread, places);
     for (uint32_t i = 0; i < n; i++) {
         const int line = kp_pystack_line(l, places[i].code, places[i].at);
         if (line < 0) continue; /* an internal frame of the interpreter (3.13) */
         text_read(l, kp_python_at(places[i].code, l->code_file), file, sizeof file);
         text_read(l, kp_python_at(places[i].code, l->code_name), name, sizeof name);
-        if (!fn(context, file, line, name)) return;
+        if (l->version >= 311)
+            text_read(l, kp_python_at(places[i].code, l->code_name + sizeof(void *)), qualified, sizeof qualified);
+        if (!fn(context, file, line, name, qualified)) return;
     }
 }
 

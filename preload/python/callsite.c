@@ -5,7 +5,7 @@
  * Called by: torch/memory.c through python_bridge.h, after each allocation of torch (hot)
  * Owns:      the call sites, and by the hash of a stack which one it has. They stay until the process ends.
  * Locks:     one flag, taken where a stack is new; a thread that finds it taken goes on without a site
- * Memory:    1.3 MB mapped once; the kernel gives a page when a site in it is used
+ * Memory:    1.7 MB mapped once; the kernel gives a page when a site in it is used
  * On fail:   0: a block without a site. When all sites are used, new ones have none.
  * Safe in:   after fork yes; where another thread held the flag no new site is learnt in the child
  *
@@ -43,7 +43,7 @@ void kp_callsites_enable(void)
     if (sites) kp_store_release(&key_get, ask); /* pairs with: callsite.c:kp_callsite */
 }
 
-static const char gradients[] = "gradients";
+static const char gradients[] = "gradients", activations[] = "activations";
 
 static bool has_part(const char *file, const char *function, const char *folder, const char *name)
 {
@@ -52,17 +52,49 @@ static bool has_part(const char *file, const char *function, const char *folder,
 
 static const char *category_of(const char *file, const char *function)
 {
-    if (has_part(file, function, "/torch/nn/modules/module.py", "_call_impl")) return "activations";
+    if (has_part(file, function, "/torch/nn/modules/module.py", "_call_impl")) return activations;
     if (has_part(file, function, "/torch/optim/", NULL)) return "optimizer state";
     if (has_part(file, function, "/torch/_tensor.py", "backward")) return gradients;
     return has_part(file, function, "/torch/autograd/", NULL) ? gradients : "";
 }
 
-static bool frame_look(void *context, const char *file, int line, const char *function)
+struct learning {
+    struct kp_callsite site;
+    char forward[96]; /* of the outermost forward() within the nn.Module's call that comes next */
+};
+
+/* "Net" of "main.<locals>.Net.forward"; one without a class has none. */
+static void forward_look(struct learning *l, const char *qualified)
 {
-    struct kp_callsite *const s = context;
+    static const char inner[] = "<locals>.";
+    const char *name = qualified;
+    for (const char *at; (at = strstr(name, inner));) name = at + sizeof inner - 1;
+    const size_t bytes = strlen(name), end = sizeof ".forward" - 1;
+    if (bytes > end && strcmp(name + bytes - end, ".forward") == 0)
+        kp_fmt(l->forward, sizeof l->forward, "%.*s", (int)(bytes - end), name);
+}
+
+/* Puts the class of a module's call before those of the calls within. Of a long path the outer ones are left out. */
+static void module_add(struct learning *l)
+{
+    char *const path = l->site.module;
+    const size_t had = strlen(path), bytes = strlen(l->forward);
+    if (!bytes || had + bytes + 2 > sizeof l->site.module) return;
+    memmove(path + bytes + (had > 0), path, had + 1);
+    memcpy(path, l->forward, bytes);
+    if (had) path[bytes] = '.';
+    *l->forward = '\0';
+}
+
+static bool frame_look(void *context, const char *file, int line, const char *function, const char *qualified)
+{
+    struct learning *const l = context;
+    struct kp_callsite *const s = &l->site;
     const bool is_own = kp_pyfile_is_own(file), is_first = !s->line;
-    if (!*s->category) s->category = category_of(file, function);
+    const char *const category = category_of(file, function);
+    if (!*s->category) s->category = category;
+    if (category == activations) module_add(l);
+    else forward_look(l, qualified);
     if (is_first || (is_own && !kp_pyfile_is_own(s->file))) {
         const size_t bytes = strlen(file); /* of a long one the end */
         s->line = line;
@@ -79,7 +111,7 @@ static uint32_t site_find(const struct kp_callsite *s)
     for (uint32_t i = 1; i <= n; i++) {
         const struct kp_callsite *const o = &sites->of[i];
         if (o->line == s->line && o->category == s->category && strcmp(o->file, s->file) == 0 &&
-            strcmp(o->function, s->function) == 0)
+            strcmp(o->function, s->function) == 0 && strcmp(o->module, s->module) == 0)
             return i;
     }
     if (n + 1 >= KP_CALLSITES) return 0;
@@ -90,10 +122,10 @@ static uint32_t site_find(const struct kp_callsite *s)
 
 static __attribute__((noinline)) uint32_t stack_learn(const void *thread, uint64_t key)
 {
-    struct kp_callsite s = {.category = ""};
+    struct learning l = {.site = {.category = ""}};
     if (kp_exchange_acq_rel(&is_learning, 1)) return 0;
-    kp_pystack_each(&kp_python_get()->layout, thread, frame_look, &s);
-    const uint32_t site = s.line ? site_find(&s) : 0;
+    kp_pystack_each(&kp_python_get()->layout, thread, frame_look, &l);
+    const uint32_t site = l.site.line ? site_find(&l.site) : 0;
     kp_store_relaxed(&sites->seen[key % SEEN], (key & ~((UINT64_C(1) << SITE_BITS) - 1)) | site);
     (void)kp_exchange_acq_rel(&is_learning, 0);
     return site;

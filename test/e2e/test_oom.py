@@ -11,8 +11,8 @@ LINES = {line.rsplit("# ", 1)[1]: number for number, line in enumerate((harness.
          if "  # " in line}
 
 
-def fail(tmp_path, times=1, **settings):
-    run = harness.run_kprof(SCRIPT, tmp_path / "out", times, **{"schedule": "none", "KPROF_ON_OOM": "dump", **settings}).ok()
+def fail(tmp_path, times=1, *more, **settings):
+    run = harness.run_kprof(SCRIPT, tmp_path / "out", times, *more, **{"schedule": "none", "KPROF_ON_OOM": "dump", **settings}).ok()
     assert run.err.count("caught") == times
     return run, sorted((tmp_path / "out").glob("oom-*"))
 
@@ -29,6 +29,14 @@ def test_what_is_live_is_told_by_line_to_the_byte(tmp_path):
     assert told["live"] == sum(site["bytes"] for site in told["sites"])
     assert 0 < told["limit"] <= 64 << 30
     assert told["text"].startswith("the host ran out of ") and f"kprof: {told['text']} (by line: kprof memory " in run.err
+
+
+def test_activations_are_told_by_the_classes_of_their_modules(tmp_path):
+    _, [path] = fail(tmp_path, 1, "modules")
+    sites = {site["module"]: site for site in json.loads(path.read_text())["sites"] if site["line"] == LINES["layers"]}
+    assert {name: site["bytes"] for name, site in sites.items()} == {"Net.Sequential.Linear": 16_000, "Net.Sequential.GELU": 16_000}
+    shown = harness.cli("memory", path).stdout
+    assert f"{SCRIPT}:{LINES['layers']} forward (activations of Net.Sequential.GELU)" in shown, shown
 
 
 def test_what_grows_a_step_is_told_and_nothing_else(tmp_path):

@@ -40,6 +40,7 @@ static void site_read(struct kp_oom_site *s, struct kp_jsonvalue v)
     text_of(s->file, sizeof s->file, v, "file");
     text_of(s->function, sizeof s->function, v, "function");
     text_of(s->category, sizeof s->category, v, "category");
+    text_of(s->module, sizeof s->module, v, "module");
     s->line = number_of(v, "line");
     s->bytes = number_of(v, "bytes");
     s->blocks = number_of(v, "blocks");
@@ -120,7 +121,8 @@ void kp_oom_print(FILE *out, const struct kp_oom *o, long row_limit)
                  (long)s->last_step);
         fprintf(out, "  %10s  %8ld  %10s  %-16s  ", kp_units_size(s->bytes), (long)s->blocks, kp_units_size(s->largest),
                 steps);
-        kp_plain_fmt(out, *s->category ? "%s (%s)\n" : "%s\n", place, s->category);
+        kp_plain_fmt(out, *s->category ? "%s (%s%s%s)\n" : "%s\n", place, s->category, *s->module ? " of " : "",
+                     s->module);
     }
     if (most < o->count) fprintf(out, "  %zu more lines: -n 0\n", o->count - most);
     if (o->unkept > 0) fprintf(out, "  %ld blocks are missing, as the table was full\n", (long)o->unkept);
@@ -134,6 +136,7 @@ void kp_oom_print(FILE *out, const struct kp_oom *o, long row_limit)
     F(MAYBE_WHOLE, line, r->line) \
     F(TEXT, function, r->function) \
     F(TEXT, category, r->category) \
+    F(TEXT, module, r->module) \
     F(MAYBE_WHOLE, bytes, r->bytes) \
     F(MAYBE_WHOLE, blocks, r->blocks) \
     F(MAYBE_WHOLE, largest, r->largest) \

@@ -11,6 +11,7 @@ struct kp_fields;
 
 struct kp_oom_site {
     char file[256], function[80], category[24]; /* file "": not known; category: "activations", "gradients", .. or "" */
+    char module[100];                           /* "Net.Linear", of classes; "": none, or not known */
     int64_t line, bytes, blocks, largest, grows;
     int64_t first_step, last_step; /* its blocks were allocated in */
 };

@@ -12,7 +12,9 @@ static const char whole[] =
     "memory\",\"pid\":7,\"rank\":1,\"step\":3,\"time_ms\":5,\"device\":\"cuda:0\",\"asked\":1048576,"
     "\"asked_at\":{\"file\":\"/w/train.py\",\"line\":31,\"function\":\"main\",\"category\":\"\"},\"live\":6291456,"
     "\"blocks\":3,\"unkept\":0,\"allocated\":6291456,\"reserved\":8388608,\"limit\":9437184,\"sites\":["
-    "{\"file\":\"/w/model.py\",\"line\":12,\"function\":\"forward\",\"category\":\"activations\",\"bytes\":4194304,"
+    "{\"file\":\"/w/"
+    "model.py\",\"line\":12,\"function\":\"forward\",\"category\":\"activations\",\"module\":\"Net.Linear\",\"bytes\":"
+    "4194304,"
     "\"blocks\":2,\"largest\":3145728,\"first_step\":1,\"last_step\":3,\"grows\":1024},"
     "{\"file\":null,\"line\":null,\"function\":null,\"category\":null,\"bytes\":2097152,\"blocks\":1}]}";
 
@@ -43,7 +45,7 @@ static void lines_are_printed_by_what_they_hold(void **state)
     assert_non_null(strstr(text, "rank 1: cuda:0 ran out of memory\n"));
     assert_non_null(strstr(text, "each of the last steps left at least 1.00 KiB from model.py:12 forward\n"));
     assert_non_null(strstr(text, "1 more lines"));
-    assert_non_null(strstr(text, "  model.py:12 forward (activations)\n"));
+    assert_non_null(strstr(text, "  model.py:12 forward (activations of Net.Linear)\n"));
     free(text);
     text = printed(&oom, false, 0);
     assert_non_null(strstr(text, "that is not known\n"));
