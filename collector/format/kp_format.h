@@ -98,12 +98,7 @@ struct kp_rec {
 /*
  * KP_KIND_OP: a RecordFunction range, put when it starts. So a thread's records lie in order of start, a parent before
  * its children. The end only fills in `ticks`, in place. So a reader sees which ranges were open at the window's end,
- * or when the process was killed. Optional words follow in the order of the flag bits.
- *
- * To add a word: no flag is free. Use `pad`, with a line in the head that says so (as step_ends), or the u32 0 of
- * KP_OP_MODULES. It is written in torch/ops.c (describe, callers_put) and read in read/events.c (op_bytes, op_decode;
- * struct kp_event in kp_read.h). write/trace/event.c (op_write) prints it, kineto_keys.c and kineto_parse.c read that
- * again. Tests write ops in test/support/spool.c, test/fuzz/seeds.c and dense.c; docs: spool-format.md.
+ * or when the process was killed. Optional words follow in the order of flags. All flags are taken: spool-format.md.
  */
 enum {
     KP_OP_SEQ = 1u << 0,     /* i64 sequence number, u64 forward thread id (torch's logical id) */

@@ -241,7 +241,7 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
         kp_fmt(last_trace, sizeof last_trace, "%s", result->path);
     } else if (err != -ENODATA) {
         total.failed++;
-    } else if (!result->lost && config->control && had_activity()) { /* somebody asked for it, and waits */
+    } else if (!result->lost && config->control && had_activity()) { /* a user asked for it, and waits */
         KP_LOG_ONCE(0, "a window has no trace: nothing ran in it that is recorded");
     }
     total.lost += result->lost; /* also when the drops left nothing to export */

@@ -133,8 +133,8 @@ int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t
 /* The hash of a thread's frames: a function for each release, NULL for one that is not known (caller_stack.c). */
 typedef uint64_t (*kp_pystack_key_fn)(const void *thread);
 kp_pystack_key_fn kp_pystack_key_of(uint32_t version);
-/* Calls fn for the frames of the calling thread, from the innermost on, until it returns false. `qualified`: "Net.forward";
- * "" before Python 3.11. */
+/* Calls fn for the frames of the calling thread, from the innermost on, until it returns false. `qualified` is
+ * "Net.forward", "" before Python 3.11. */
 typedef bool (*kp_pystack_frame_fn)(void *context, const char *file, int line, const char *function,
                                     const char *qualified);
 void kp_pystack_each(const struct kp_python_layout *l, const void *thread, kp_pystack_frame_fn fn, void *context);

@@ -76,7 +76,7 @@ static void ranks_that_are_all_in_collectives_wait_for_none(void **state)
                         "rank 0 has been in gloo:all_reduce for 11.9 s; rank 1 has been in gloo:broadcast for 11.9 s");
 }
 
-/* A file of KPROF_HANG tells it of traces that end before they tell it. One that was told of an earlier trace is over. */
+/* A file of KPROF_HANG tells it of traces that end before. One that was told of an earlier trace is over. */
 static void what_a_file_of_a_hang_tells_is_told_in_place_of_the_traces(void **state)
 {
     (void)state;
