@@ -481,7 +481,7 @@ def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_ca
     assert "kprof run --phases" in advice["evaluated"] and "kprof report --within" in advice["evaluated"]
     said = harness.cli("advise", tmp_path / "eval.pt.trace.json").stdout
     assert "WARNING  " not in said and "note     2 evaluations during" in said
-    assert said.startswith("verdict  ") and " (looked at 30 steps: operators, data loading, time outside ops). Evaluations take 7.00 ms per step\n" in said
+    assert said.startswith("verdict  ") and " (looked at 30 steps: operators, data loading, time without an operator). Evaluations take 7.00 ms per step\n" in said
 
 
 @pytest.mark.parametrize("asks", [0, 1])

@@ -149,7 +149,7 @@ static void nothing_print(FILE *out, const struct kp_advice *a)
     if (a->steps)
         fprintf(out, " (looked at %zu step%s: operators, data loading, %s%s)", a->steps, kp_units_s(a->steps),
                 a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0 ? "communication, " : "",
-                a->has_gpu ? "copies, idle time" : "time outside ops");
+                a->has_gpu ? "copies, idle time" : "time without an operator");
     if (a->evaluated_ns > 0) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
 }
 
@@ -196,7 +196,7 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
         fprintf(out, ", %s %.1f %%\n",
                 a->is_gpu_lost ? "idle or not recorded"
                 : a->has_gpu   ? "idle"
-                               : "outside ops",
+                               : "no operator runs",
                 a->mean_ns[KP_SPLIT_IDLE] * percent);
         optimizer_print(out, a);
         line_print(out, "guess    ", a->guessed);

@@ -83,7 +83,7 @@ static const char *remarks_of(const struct kp_steplist *list, size_t step, char 
     NUMBER(copies, "copies", NULL, MS, 13, HAS(COPIES), PART(COPIES)) \
     NUMBER(loading, "data loading", NULL, MS, 13, true, PART(LOADING)) \
     NUMBER(idle, "idle", NULL, MS, 13, t->has_gpu, PART(IDLE)) \
-    NUMBER(no_op, "outside ops", NULL, MS, 13, !t->has_gpu, PART(IDLE)) \
+    NUMBER(no_op, "no operator", NULL, MS, 13, !t->has_gpu, PART(IDLE)) \
     TEXT(remarks, "", NULL, 0, true, remarks_of(t, *r, room, bytes))
 KP_COLUMNS(columns, COLUMNS)
 /* clang-format on */

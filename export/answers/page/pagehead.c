@@ -73,7 +73,7 @@ static const char *note_title(const struct kp_advice *a, const char *note)
                 {a->ahead, "Host and GPU"},
                 {a->overlaps, "Times that cannot be"},
                 {a->prompts, "Prompts"},
-                {a->no_op, "Time outside ops"},
+                {a->no_op, "Time without an operator"},
                 {a->met, "Collectives"},
                 {a->outside, "Work outside of the steps"},
                 {a->most, "Hottest lines"}};

@@ -100,7 +100,7 @@ function partsBar(trace) {
   return { bar, legend, largest: largestOf(trace, names[order[most]], sums[most], whole) };
 }
 
-// The largest part. "other" has no cause: where half of it is communication, or outside ops, that is the name.
+// The largest part. "other" has no cause: where half of it is communication, or no operator runs, that is the name.
 function largestOf({ head: { steps, gpu } }, name, ns, whole) {
   const inside = (name === "other" ? [1, ...(gpu ? [] : [4])] : []).map(part => ({ name: partName(part), ns: steps.reduce((sum, step) => sum + step[3 + part], 0) }));
   const known = inside.sort((a, b) => b.ns - a.ns)[0], of = known && 2 * known.ns >= ns ? known : { name, ns };

@@ -14,7 +14,7 @@ function divisionsOf(trace, isSplit) {
   if (parts.length && !isSplit) return order.map((part, at) => ({ name: names[part], colour: `var(--f${part})`, of: i => parts[i][at] }));
   return PARTS.map((_, part) => ({ name: partName(part), colour: `var(--p${part})`, of: i => steps[i][3 + part] }));
 }
-const partName = part => part === 4 && !view.trace.head.gpu ? "outside ops" : part === 0 && !view.trace.head.gpu ? "operators" : PARTS[part];
+const partName = part => part === 4 && !view.trace.head.gpu ? "no operator runs" : part === 0 && !view.trace.head.gpu ? "operators" : PARTS[part];
 const stepNs = step => step[2] - step[1];
 
 function gradientOf(i, divisions, span) {

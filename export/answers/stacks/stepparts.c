@@ -113,8 +113,8 @@ static void between_put(char *out, size_t bytes, const struct kp_stepparts *p)
     const double percent = 100 * (double)p->of.between_ns / (double)whole_ns(p, false);
     if (percent < BETWEEN_LEAST || !bytes) return;
     if (p->of.between_ns >= (int64_t)(ALL_SHARE * (double)kp_stepparts_ns(p, KP_PART_OTHER, false)))
-        snprintf(out, bytes, " (no op runs)");
-    else snprintf(out, bytes, " (no op runs for %.1f %%)", percent);
+        snprintf(out, bytes, " (in gaps between these)");
+    else snprintf(out, bytes, " (%.1f %% in gaps between these)", percent);
 }
 
 const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts *p, bool on_gpu)

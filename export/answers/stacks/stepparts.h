@@ -25,7 +25,7 @@ extern const enum kp_part kp_stepparts_order[KP_STEPPARTS_SHOWN];
 void kp_stepparts_each(int64_t (*rows)[KP_STEPPARTS_SHOWN], const struct kp_tree *tree, const struct kp_chosen *chosen);
 int64_t kp_stepparts_ns(const struct kp_stepparts *parts, enum kp_part part, bool on_gpu);
 /*
- * Writes "forward 47.1 %, backward 39.2 %, optimizer 9.3 %, other 4.4 % (3.1 % in no op)": 100.0 % together. Where no
- * Python calls are recorded, the time between two parts is Python's, of either.
+ * Writes "forward 47.1 %, backward 39.2 %, optimizer 9.3 %, other 4.4 % (3.1 % in gaps between these)": 100.0 %
+ * together. Where no Python calls are recorded, the time between two parts is Python's, of either.
  */
 const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts *parts, bool on_gpu);

@@ -143,7 +143,7 @@ void kp_slowest_find(struct kp_slowest *out, const struct kp_tree *tree, const s
 /* "waiting for a CPU core", or "aten::mm, at train.py:7 step". */
 static void place_text(char *out, size_t bytes, const struct kp_slowest *s, const struct kp_kineto *trace)
 {
-    const char *const name = s->name ? kp_kineto_text(trace, s->name) : "time outside any op";
+    const char *const name = s->name ? kp_kineto_text(trace, s->name) : "time without an operator";
     const char *const shapes = s->shapes ? kp_kineto_text(trace, s->shapes) : "";
     const bool has_line = s->name && s->line;
     if (s->no_core_ns > s->more_ns / 2) snprintf(out, bytes, "waiting for a CPU core");

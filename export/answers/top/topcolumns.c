@@ -33,7 +33,7 @@ const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *r
     if (top->by == KP_TOP_BY_MODULE) name = kp_modulename_path(&path, top->trace, name);
     else if (!kp_top_is_by_module(top)) name = kp_modulename_frame(&path, top->trace, name);
     if (row->modules > 1) snprintf(number, sizeof number, " x %u", row->modules), behind = number;
-    if (!row->is_backward && strcmp(name, KP_TOP_STEP) == 0) behind = ", outside any op";
+    if (!row->is_backward && strcmp(name, KP_TOP_STEP) == 0) behind = ", outside any op or range";
     snprintf(out, bytes, "%s%s%s", before, name, behind);
     kp_frametext_fini(&path);
     return out;

@@ -532,7 +532,7 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
                 has_no_op ? "calls of the GPU's runtime (no operator was recorded)" : "operators");
         if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
         if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
-        fprintf(out, ", %.1f %% %s\n", (double)s->rest_ns * percent, has_no_op ? "outside them" : "outside ops");
+        fprintf(out, ", %.1f %% %s\n", (double)s->rest_ns * percent, has_no_op ? "outside them" : "no operator runs");
     }
     if (s->has_gpu) gpu_print(out, r, percent);
     else no_gpu_print(out, r);

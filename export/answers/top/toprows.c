@@ -650,7 +650,8 @@ void kp_top_fini(struct kp_top *top)
 
 void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
 {
-    const char *const text = has_marked_steps ? "outside any op, outside the steps" : "outside any op";
+    const char *const text =
+        has_marked_steps ? "outside any op or range, outside the steps" : "outside any op or range";
     top->has_gap = top->by != KP_TOP_BY_KERNEL && top->by != KP_TOP_BY_SYMBOL;
     if (!top->has_gap || top->gap_ns <= (int64_t)(top->sum.cost.self_ns / 1000)) return;
     const uint32_t name = kp_top_is_by_place(top) ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));

@@ -77,7 +77,7 @@ static void time_in_which_nothing_runs_is_a_place(void **state)
     assert_int_equal(found.count, 2);
     assert_string_equal(kp_slowest_text(text, sizeof text, &found, t->trace, "step"),
                         "2 of 200 steps take 900 us or longer, 600 us more than the others; 600 us of that is time "
-                        "outside any op");
+                        "without an operator");
 }
 
 int main(void)
