@@ -197,11 +197,12 @@ def test_findings_are_those_of_advise(resnet):
     for finding in advice["findings"]:
         assert finding["change"] in said["findings"] and (finding["line"] or finding["frame"] or "") in said["findings"]
         assert f"About {finding['id']}" in said["findings"], finding["id"]  # what docs/reference/findings.md says of it
-    for note in ("lines_by", "slowed_by", "ahead", "evaluated", "prompts", "no_op", "waited", "outside", "guessed", "crowded"):
+    for note in ("lines_by", "slowed_by", "ahead", "evaluated", "prompts", "no_op", "waited_why", "outside", "guessed", "crowded"):
         assert (advice[note] or "").lower() in said["findings"].lower()
+    assert all(waited["what"].lower() in said["findings"].lower() for waited in advice["waited"])
     assert len(re.findall(r"\(\d+ of \d+ steps\)", said["findings"])) == len(advice["findings"])
     severities = [finding["severity"].upper() for finding in advice["findings"]]
-    is_first = "CRITICAL" not in severities  # a wait for a core, if there is one
+    is_first = advice["crowded"] and all(finding["severity"] != "critical" and finding["step_ms"] <= advice["crowded_ms"] for finding in advice["findings"])
     if advice["crowded"]:
         severities.insert(0 if is_first else len(severities), "WARNING")
     assert re.findall("^(CRITICAL|WARNING)$", said["findings"], re.M) == severities

@@ -2,6 +2,7 @@
 /* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
 #include "export/answers/advise/advice.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,30 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
         for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
     }
     if (out->steps) out->step_ns /= (double)out->steps; /* once, as steps_mean(): shares round alike */
+}
+
+#define USUAL_MEDIANS 5.0 /* a longer step is none of the usual ones */
+#define USUAL_LESS 0.5    /* of all time, those have: then they make the mean */
+
+static void usual_make(struct kp_advice *out, const struct kp_step_split *splits)
+{
+    struct kp_usual_steps usual = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < out->steps; i++) {
+        const double ns = (double)splits[i].step_ns;
+        if (ns > USUAL_MEDIANS * out->median_ns) {
+            usual.left_out++;
+            usual.left_out_share += ns / (out->step_ns * (double)out->steps);
+            continue;
+        }
+        count++;
+        usual.step_ns += ns;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) usual.mean_ns[p] += (double)splits[i].part_ns[p];
+    }
+    if (usual.left_out_share < USUAL_LESS || !count) return;
+    usual.step_ns /= (double)count;
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) usual.mean_ns[p] /= (double)count;
+    out->usual = usual;
 }
 
 /* Half of a step's idle time is Python's collector, or a compiler: their own rules have told it. */
@@ -154,6 +179,7 @@ static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits
         kp_rules_memory(x);
         kp_step_split_places(splits, x->tree, &steps, &places);
         means_make(x->out, splits);
+        usual_make(x->out, splits);
         x->chosen = &steps;
         x->places = &places;
         x->out->ahead = kp_costrules_text(x,
@@ -380,6 +406,8 @@ static const char *crowded_of(const struct kp_costrules *x)
 {
     const double waited = kp_summary_core_waited(x->tree->trace);
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
+    x->out->crowded_ns =
+        fmin(1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps, x->out->step_ns);
     return kp_costrules_text(x, "the main thread " KP_CORE_WAITED_TEXT ". %s", KP_CORE_WAITED_ARGS(waited),
                              who_has_them(x));
 }
@@ -441,6 +469,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     if (out->has_gpu) kp_unanswered_add(&unanswered, tree);
     out->is_gpu_lost = kp_unanswered_most(&unanswered);
     means_make(out, splits);
+    usual_make(out, splits);
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     kp_costrules_open(&costs);
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);

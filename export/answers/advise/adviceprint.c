@@ -102,7 +102,11 @@ static void step_print(FILE *out, const struct kp_advice *a)
 {
     const double apart = a->step_ns - a->median_ns;
     const char *const where = a->ahead && !a->is_late ? " on the GPU" : "";
-    if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
+    if (a->usual.left_out)
+        fprintf(out, "step     %s%s (median of %zu; the shares leave out %zu that take%s %.0f %% of all time)",
+                kp_units_ms(a->median_ns), where, a->steps, a->usual.left_out, a->usual.left_out == 1 ? "s" : "",
+                100 * a->usual.left_out_share);
+    else if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
         fprintf(out, "step     %s%s (median of %zu), shares are of the mean, %s", kp_units_ms(a->median_ns), where,
                 a->steps, kp_units_ms(a->step_ns));
     else fprintf(out, "step     %s%s (mean of %zu)", kp_units_ms(a->step_ns), where, a->steps);
@@ -182,22 +186,28 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
     fputs("\n", out);
 }
 
+static void parts_print(FILE *out, const struct kp_advice *a)
+{
+    const double step_ns = a->usual.left_out ? a->usual.step_ns : a->step_ns, percent = step_ns > 0 ? 100 / step_ns : 0;
+    const double *const ns = a->usual.left_out ? a->usual.mean_ns : a->mean_ns;
+    fprintf(out, ": %s %.1f %%, data loading %.1f %%", a->has_gpu ? "compute" : "operators",
+            ns[KP_SPLIT_COMPUTE] * percent, ns[KP_SPLIT_LOADING] * percent);
+    if (a->has_gpu || ns[KP_SPLIT_COMM] > 0)
+        fprintf(out, ", exposed communication %.1f %%", ns[KP_SPLIT_COMM] * percent);
+    if (a->has_gpu) fprintf(out, ", exposed copies %.1f %%", ns[KP_SPLIT_COPIES] * percent);
+    fprintf(out, ", %s %.1f %%\n",
+            a->is_gpu_lost ? "idle or not recorded"
+            : a->has_gpu   ? "idle"
+                           : "no operator runs",
+            ns[KP_SPLIT_IDLE] * percent);
+}
+
 void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
 {
-    const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
     verdict_print(out, a);
     if (a->steps) {
         step_print(out, a);
-        fprintf(out, ": %s %.1f %%, data loading %.1f %%", a->has_gpu ? "compute" : "operators",
-                a->mean_ns[KP_SPLIT_COMPUTE] * percent, a->mean_ns[KP_SPLIT_LOADING] * percent);
-        if (a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0)
-            fprintf(out, ", exposed communication %.1f %%", a->mean_ns[KP_SPLIT_COMM] * percent);
-        if (a->has_gpu) fprintf(out, ", exposed copies %.1f %%", a->mean_ns[KP_SPLIT_COPIES] * percent);
-        fprintf(out, ", %s %.1f %%\n",
-                a->is_gpu_lost ? "idle or not recorded"
-                : a->has_gpu   ? "idle"
-                               : "no operator runs",
-                a->mean_ns[KP_SPLIT_IDLE] * percent);
+        parts_print(out, a);
         optimizer_print(out, a);
         line_print(out, "guess    ", a->guessed);
         if (a->has_gpu && !a->is_gpu_lost) causes_print(out, a);
@@ -208,6 +218,19 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
 }
 
 /* ---- JSON ---- */
+
+#define SOME(F, IF)                                           \
+    F(MAYBE_MS, most_ms, r->most_ns > 0 ? r->most_ns : NAN)   \
+    F(MAYBE_MS, least_ms, r->most_ns > 0 ? r->least_ns : NAN) \
+    F(MAYBE_MS, all_ms, r->most_ns > 0 ? r->all_ns : NAN)
+KP_FIELDS(some, struct kp_some_steps, SOME)
+
+#define WAITED(F, IF)                  \
+    F(TEXT, what, r->what)             \
+    F(WHOLE, steps, r->count)          \
+    F(WHOLE, longest_step, r->longest) \
+    F(PART, , (some, &r->some))
+KP_FIELDS(waited, struct kp_waited_steps, WAITED)
 
 #define FINDING(F, IF)                                                               \
     F(TEXT, id, r->id)                                                               \
@@ -231,7 +254,12 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
     F(BOOL, is_gap, r->is_gap)                                                       \
     F(MAYBE_MS, once_ms, r->once_ns > 0 ? r->once_ns : NAN)                          \
     F(MAYBE_WHOLE, once_step, r->once_ns > 0 ? r->once_step : -1)                    \
-    F(MAYBE_WHOLE, most_step, r->has_most_step ? r->most_step : -1)
+    F(MAYBE_WHOLE, most_step, r->has_most_step ? r->most_step : -1)                  \
+    F(MAYBE_MS, length_ms, r->length_ns > 0 ? r->length_ns : NAN)                    \
+    F(MAYBE_MS, no_core_ms, r->length_ns > 0 ? r->no_core_ns : NAN)                  \
+    F(PART, , (some, &r->some))                                                      \
+    F(MAYBE_MS, saves_ms, r->saves_ns > 0 ? r->saves_ns : NAN)                       \
+    F(MAYBE_WHOLE, workers, r->workers > 0 ? r->workers : -1)
 KP_FIELDS(finding, struct kp_finding, FINDING)
 
 #define GPU(F, IF)                                       \
@@ -265,9 +293,11 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MAYBE, prompts, r->prompts)                                                                             \
     F(MAYBE, no_op, r->no_op)                                                                                 \
     F(MAYBE, met, r->met)                                                                                     \
-    F(MAYBE, waited, r->waited)                                                                               \
+    F(LIST, waited, (waited, r->waited_count, &r->waited[i]))                                                 \
+    F(MAYBE, waited_why, r->waited_why)                                                                       \
     F(MAYBE, outside, r->outside)                                                                             \
     F(MAYBE, guessed, r->guessed)                                                                             \
+    F(MAYBE_MS, crowded_ms, r->crowded ? r->crowded_ns : NAN)                                                 \
     F(MAYBE, crowded, r->crowded)                                                                             \
     F(LIST, findings, (finding, r->count, &r->findings[i]))
 KP_FIELDS(advice, struct kp_advice, ADVICE)
@@ -308,6 +338,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
 #define KEEP_MS_BY(value)
 #define KEEP_MAYBE_OBJECT(value)
 #define KEEP_LIST(value)
+#define KEEP_PART(value)
 
 void kp_finding_keep(struct kp_finding *r, struct kp_strings *texts)
 {
@@ -322,5 +353,6 @@ void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
     r->recorded = kp_strings_keep(texts, r->recorded);
     r->overlaps = kp_strings_keep(texts, r->overlaps); /* JSON has them not */
     for (size_t i = 0; i < r->unjudged_count; i++) r->unjudged[i] = kp_strings_keep(texts, r->unjudged[i]);
+    for (size_t i = 0; i < r->waited_count; i++) KEEP_TEXT(r->waited[i].what)
     for (size_t i = 0; i < r->count; i++) kp_finding_keep(&r->findings[i], texts);
 }

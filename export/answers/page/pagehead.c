@@ -64,7 +64,7 @@ static const char *note_title(const struct kp_advice *a, const char *note)
         const char *note, *title;
     } rows[] = {{a->guessed, "Steps are guessed"},
                 {a->crowded, "Too few cores"},
-                {a->waited, "The machine was busy"},
+                {a->waited_why, "Why steps may be slow"},
                 {a->evaluated, "Evaluations"},
                 {a->recomputed, "Activation checkpointing"},
                 {a->again, "Passes without gradients"},
@@ -79,6 +79,8 @@ static const char *note_title(const struct kp_advice *a, const char *note)
                 {a->most, "Hottest lines"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].note == note) return rows[i].title;
+    for (size_t i = 0; i < a->waited_count; i++)
+        if (a->waited[i].what == note) return "The machine was busy";
     return "Note";
 }
 

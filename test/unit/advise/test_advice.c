@@ -93,8 +93,8 @@ static void loading_that_workers_would_save_is_critical(void **state)
     const struct kp_finding f = loading_advise(*state, LOADER, 7, 4);
     assert_true(f.is_critical);
     assert_non_null(strstr(f.change, "Let workers load: "));
-    assert_non_null(strstr(
-        f.change, " That saves at most 7.0 of the step's 10.0 ms. Cheaper items (__getitem__) save up to 7.0 ms."));
+    assert_non_null(
+        strstr(f.change, " That saves at most 7.0 ms a step. Cheaper items (__getitem__) save up to 7.0 ms."));
 }
 
 /* Two fifths of each step: what workers save differs from run to run, what cheaper items save does not. */
@@ -104,7 +104,7 @@ static void loading_of_little_more_than_workers_cost_asks_for_cheaper_items_firs
     assert_true(f.is_critical);
     assert_int_equal(strncmp(f.change, "Make items cheaper first: ", 26), 0);
     assert_non_null(strstr(f.change, " That saves up to 4.0 ms a step. One worker (num_workers=1, "));
-    assert_non_null(strstr(f.change, ") saves at most 4.0 ms, and taking a batch from it costs 1 to 3 ms"));
+    assert_non_null(strstr(f.change, ") saves at most 4.0 ms. Taking a batch from it costs 1 to 3 ms"));
 }
 
 /* Its mean is 3.5 ms a step. */
@@ -230,9 +230,14 @@ static void each_and_one(const struct kp_advice *a, const char *each)
     assert_string_equal(a->findings[1].id, "slow-steps");
     assert_float_equal(a->findings[1].step_ns, 1e9 / 20, 1e3);
     assert_int_equal(a->findings[1].steps, 1);
-    assert_non_null(strstr(a->findings[1].what, "step 7 lasts 1010.0 ms, 1000.0 ms longer than the median"));
+    assert_int_equal(a->findings[1].once_step, 7);
+    assert_float_equal(a->findings[1].once_ns, 1e9, 1e3);
+    assert_float_equal(a->findings[1].length_ns, 1.01e9, 1e3);
     assert_float_equal(a->step_ns, 60e6, 1e3); /* the means are of all steps */
     assert_int_equal(a->steps, 20);
+    assert_int_equal(a->usual.left_out, 1); /* but not of those that text shows */
+    assert_float_equal(a->usual.left_out_share, 1010.0 / 1200, 1e-4);
+    assert_float_equal(a->usual.step_ns, 10e6, 1e3);
 }
 
 static void a_wait_of_each_step_is_told_beside_one_slow_step(void **state)
@@ -387,7 +392,7 @@ static void steps_of_a_prompt_are_told_by_their_ops_alone(void **state)
                         "steps 0, 6 process a prompt, 3.21 ms (median of 2); the other steps produce a token each, "
                         "0.81 ms (median of 10); so say their ops; --record-shapes tells the tokens");
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
-    assert_null(a.waited);
+    assert_int_equal(a.waited_count, 0);
 }
 
 static void a_wait_in_some_ops_of_a_step_is_no_prompt(void **state) { assert_null(calls_advise(*state, 3).prompts); }
@@ -650,10 +655,22 @@ static void one_decision_makes_the_verdict(void **state)
         if (kp_advice_verdict(&rows[i].advice) != rows[i].verdict) fail_msg("row %zu", i);
 }
 
+static void a_wait_for_a_core_stands_above_what_costs_less(void **state)
+{
+    struct kp_advice a = {.crowded = "no core", .crowded_ns = 5, .count = 1, .findings = {{.step_ns = 5}}};
+    (void)state;
+    assert_true(kp_advice_is_crowded_first(&a));
+    a.findings[0].step_ns = 6;
+    assert_false(kp_advice_is_crowded_first(&a));
+    a.findings[0] = (struct kp_finding){.step_ns = 1, .is_critical = true};
+    assert_false(kp_advice_is_crowded_first(&a));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_decision_makes_the_verdict),
+        cmocka_unit_test(a_wait_for_a_core_stands_above_what_costs_less),
         LITTLE(what_of_a_phase_lies_in_no_step_is_told_and_no_health),
         LITTLE(a_phase_of_steps_is_healthy),
         LITTLE(a_step_that_was_cut_short_does_not_lie_outside),

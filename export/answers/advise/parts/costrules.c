@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/read/facts/everynth.h"
 
 const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
@@ -141,6 +142,20 @@ const char *kp_costrules_numbers_of(const struct kp_costrules *x, const size_t *
 const char *kp_costrules_few(const struct kp_costrules *x, const size_t *at, size_t count)
 {
     return numbers_text(x, at, count, NUMBERS_FEW, ",");
+}
+
+KP_ORDER_BY(longest_first, double)
+
+struct kp_waited_steps kp_costrules_waited(const struct kp_costrules *x, size_t *at, size_t count, const double *ns)
+{
+    struct kp_waited_steps of = {.count = count};
+    qsort_r(at, count, sizeof *at, longest_first, (void *)ns);
+    for (size_t i = 0; i < count; i++) of.some.all_ns += ns[at[i]];
+    if (!count) return of;
+    of.longest = x->chosen->steps[at[0]].number;
+    of.some.most_ns = ns[at[0]];
+    of.some.least_ns = ns[at[count - 1]];
+    return of;
 }
 
 bool kp_costrules_is_crowded(const struct kp_costrules *x)

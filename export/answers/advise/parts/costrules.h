@@ -90,6 +90,9 @@ const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t 
 const char *kp_costrules_numbers_of(const struct kp_costrules *rules, const size_t *at, size_t count);
 /* The same of three numbers at most. */
 const char *kp_costrules_few(const struct kp_costrules *rules, const size_t *at, size_t count);
+/* Sorts these of the chosen steps by `ns`, the longest first. Returns their numbers without words. */
+struct kp_waited_steps kp_costrules_waited(const struct kp_costrules *rules, size_t *at, size_t count,
+                                           const double *ns);
 bool kp_costrules_has_calls(const struct kp_costrules *rules);  /* of Python */
 bool kp_costrules_is_crowded(const struct kp_costrules *rules); /* its steps wait for a core (timeshares.h) */
 double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /* a number; 0: not in the file */

@@ -5,7 +5,7 @@
 #include "export/read/tree/chosen.h"
 #include "export/answers/ranks/rankwaits.h"
 
-enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
+enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6, KP_WAITED_MAX = 6 };
 #define KP_SHARE_HEALTHY 0.90 /* of a step: it computes */
 #define KP_SHARE_CRITICAL 0.20
 
@@ -42,6 +42,17 @@ struct kp_finding_steps {
     bool has_waits;  /* for a core: many, so they are a part of the cost */
 };
 #define KP_OF_WAITS "of a step, waits for a CPU core included" /* in words: of all steps, with has_waits */
+/* What each of some steps waits, or lasts longer than the others. All 0: not known. */
+struct kp_some_steps {
+    double most_ns, least_ns, all_ns; /* all: the sum */
+};
+/* A group of steps that a busy machine may have made longer. */
+struct kp_waited_steps {
+    const char *what; /* a sentence */
+    size_t count;
+    long longest; /* its number */
+    struct kp_some_steps some;
+};
 struct kp_finding {
     const char *id, *what, *change; /* the change is a sentence */
     const char *where;              /* what costs most of it: an op or a range by its name in the trace, or NULL */
@@ -58,6 +69,10 @@ struct kp_finding {
     double step_bytes;                   /* of memory that a step leaves, or that is in question; 0: it is about time */
     double once_ns;                      /* what it costs step once_step, which alone has it; 0: others have it, too */
     long once_step;
+    double length_ns, no_core_ns; /* how long that step is, and waits for a core, which once_ns is without */
+    struct kp_some_steps some;    /* of `steps` */
+    double saves_ns;              /* of data-loading: what so many workers save a step, at most; 0: not known */
+    long workers;                 /* 0: any number */
     bool has_most_step;
     long most_step;           /* has_most_step: the step with most of it; else it is not known by step */
     size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
@@ -65,6 +80,11 @@ struct kp_finding {
     const char *longer_by; /* of steps that are long by communication: "48:86800,19:3000", in us, the longest first */
     bool is_each_nth;      /* of long steps: they are each Nth one */
     bool is_bursty;        /* of loading: `steps` of them wait for most of it */
+};
+/* The steps without those few that have most of all time, so that the mean is of no step. */
+struct kp_usual_steps {
+    double mean_ns[KP_SPLIT_PARTS], step_ns, left_out_share; /* share: of all time, what those few have */
+    size_t left_out;                                         /* 0: there are none such, and nothing is set */
 };
 struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */
@@ -95,21 +115,24 @@ struct kp_advice {
     const char *ahead;     /* a sentence: the host is ahead of its GPU; or NULL */
     bool is_late;          /* it waits for the GPU now and then, and the steps are the host's; else, ahead, the GPU's */
     const char *evaluated; /* a sentence: which evaluations there are; or NULL */
-    const char *evaluated_how;      /* how to time them, and to save time: the end of `evaluated` */
-    const char *evaluated_as;       /* "rollouts" or "evaluations" */
-    double evaluated_share;         /* of the time of the steps and of those outside of them */
-    const char *recomputed;         /* a sentence: what activation checkpointing computes again; or NULL */
-    const char *again;              /* a sentence: what each step runs without gradients as well; or NULL */
-    const char *waited;             /* a sentence: which steps a busy machine may have made longer; or NULL */
-    const char *crowded;            /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
-    double evaluated_ns, waited_ns; /* what these two cost, the mean of a step */
-    const char *outside;            /* a sentence: how much of a phase lies in no step, if much does; or NULL */
-    const char *guessed;            /* a sentence: its steps are guessed, of before a training; or NULL */
-    const char *most;               /* a sentence: the own lines with most time, with ms and share; or NULL */
-    const char *prompts;            /* a sentence: which steps of a generation take a prompt; or NULL */
-    const char *no_op;              /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
-    const char *met;                /* a sentence: collectives wait for ranks that have no core; or NULL */
-    struct kp_gpu_figures gpu;      /* with has_gpu */
+    const char *evaluated_how; /* how to time them, and to save time: the end of `evaluated` */
+    const char *evaluated_as;  /* "rollouts" or "evaluations" */
+    double evaluated_share;    /* of the time of the steps and of those outside of them */
+    const char *recomputed;    /* a sentence: what activation checkpointing computes again; or NULL */
+    const char *again;         /* a sentence: what each step runs without gradients as well; or NULL */
+    struct kp_waited_steps waited[KP_WAITED_MAX]; /* the dearest group first */
+    size_t waited_count;
+    const char *waited_why; /* a sentence: what else than a busy machine it may be; or NULL */
+    const char *crowded;    /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
+    double evaluated_ns, waited_ns, crowded_ns; /* what these cost, the mean of a step */
+    struct kp_usual_steps usual;
+    const char *outside;       /* a sentence: how much of a phase lies in no step, if much does; or NULL */
+    const char *guessed;       /* a sentence: its steps are guessed, of before a training; or NULL */
+    const char *most;          /* a sentence: the own lines with most time, with ms and share; or NULL */
+    const char *prompts;       /* a sentence: which steps of a generation take a prompt; or NULL */
+    const char *no_op;         /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
+    const char *met;           /* a sentence: collectives wait for ranks that have no core; or NULL */
+    struct kp_gpu_figures gpu; /* with has_gpu */
     bool is_healthy, has_gpu;
     bool is_well; /* nothing is found in what was recorded, and it computes, with a core when it wants one; healthy, but
                      for what was not recorded */
@@ -117,9 +140,11 @@ struct kp_advice {
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-enum { KP_NOTES_MAX = 15 };
+enum { KP_NOTES_MAX = 16 + KP_WAITED_MAX };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
+/* Puts the group among `waited` and its time into waited_ns. */
+void kp_advice_waited_add(struct kp_advice *advice, const struct kp_waited_steps *steps);
 /* Something lacks in what was recorded; `missing` may also tell of settings that were off. */
 bool kp_advice_is_incomplete(const struct kp_advice *advice);
 enum kp_verdict {
@@ -131,7 +156,7 @@ enum kp_verdict {
 };
 enum kp_verdict kp_advice_verdict(const struct kp_advice *advice);
 /* Does `crowded` stand above all findings? Without a core all of their times are longer, but nothing is above what is
- * critical. */
+ * critical, or costs more than the wait: one step that compiles again may. */
 bool kp_advice_is_crowded_first(const struct kp_advice *advice);
 /* Do evaluations take more than each finding, and as much as one that is critical? */
 bool kp_advice_is_evaluated_first(const struct kp_advice *advice);

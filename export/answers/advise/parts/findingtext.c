@@ -13,10 +13,19 @@
 size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX])
 {
     const bool is_waited_more = a->waited_ns > a->evaluated_ns;
+    const struct kp_waited_steps *const w = a->waited;
+    _Static_assert(KP_WAITED_MAX == 6, "each is listed");
     const char *const all[KP_NOTES_MAX] = {a->guessed,
                                            a->crowded,
-                                           is_waited_more ? a->waited : a->evaluated,
-                                           is_waited_more ? a->evaluated : a->waited,
+                                           is_waited_more ? NULL : a->evaluated,
+                                           w[0].what,
+                                           w[1].what,
+                                           w[2].what,
+                                           w[3].what,
+                                           w[4].what,
+                                           w[5].what,
+                                           a->waited_why,
+                                           is_waited_more ? a->evaluated : NULL,
                                            a->recomputed,
                                            a->again,
                                            a->lines_by,
@@ -34,6 +43,16 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
     return count;
 }
 
+void kp_advice_waited_add(struct kp_advice *a, const struct kp_waited_steps *steps)
+{
+    struct kp_waited_steps *const of = a->waited, *at;
+    a->waited_ns += steps->some.all_ns / (double)a->steps;
+    if (a->waited_count < KP_WAITED_MAX) a->waited_count++;
+    else if (of[KP_WAITED_MAX - 1].some.all_ns >= steps->some.all_ns) return;
+    for (at = &of[a->waited_count - 1]; at > of && at[-1].some.all_ns < steps->some.all_ns; at--) *at = at[-1];
+    *at = *steps;
+}
+
 bool kp_advice_is_incomplete(const struct kp_advice *a) { return a->missing && !a->is_unrecorded; }
 
 enum kp_verdict kp_advice_verdict(const struct kp_advice *a)
@@ -47,7 +66,7 @@ enum kp_verdict kp_advice_verdict(const struct kp_advice *a)
 bool kp_advice_is_crowded_first(const struct kp_advice *a)
 {
     for (size_t i = 0; i < a->count; i++)
-        if (a->findings[i].is_critical) return false;
+        if (a->findings[i].is_critical || a->findings[i].step_ns > a->crowded_ns) return false;
     return a->crowded && !kp_advice_is_incomplete(a);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rankwords.c - what the traces of all ranks tell of the findings of one: for whom it waits, and why */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/advise/parts/finding.h"
@@ -159,16 +160,29 @@ void kp_finding_drop(struct kp_advice *a, struct kp_finding *f)
     memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
 }
 
+/* `longer_by` has the longest first. */
+static void waited_note(struct kp_advice *a, const struct kp_finding *f, const char *what)
+{
+    struct kp_waited_steps of = {.what = what, .count = f->steps, .some.all_ns = f->step_ns * (double)a->steps};
+    const char *const last = strrchr(f->longer_by, ',');
+    char *colon;
+    of.longest = strtol(f->longer_by, &colon, 10);
+    of.some.most_ns = 1e3 * strtod(colon + 1, NULL);
+    of.some.least_ns = 1e3 * strtod(strchr(last ? last : f->longer_by, ':') + 1, NULL);
+    kp_advice_waited_add(a, &of);
+}
+
 /* Gives the finding these words and this cost, or the advice the note in its place. */
 static void finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words,
                            struct kp_strings *texts)
 {
-    if (words->is_note) {
-        const char **const note = f->longer_by ? &a->waited : &a->met;
+    if (words->is_note && f->longer_by) waited_note(a, f, kp_strings_keep(texts, words->what));
+    else if (words->is_note) {
         char both[1024];
-        snprintf(both, sizeof both, "%s%s%s", words->what, *note ? "; " : "", *note ? *note : "");
-        if (f->longer_by) a->waited_ns += f->step_ns;
-        *note = kp_strings_keep(texts, both);
+        snprintf(both, sizeof both, "%s%s%s", words->what, a->met ? "; " : "", a->met ? a->met : "");
+        a->met = kp_strings_keep(texts, both);
+    }
+    if (words->is_note) {
         kp_finding_drop(a, f);
         return;
     }

@@ -170,18 +170,19 @@ static const char *cheaper_text(const struct kp_costrules *x, const struct kp_lo
 static const char *change_of_cheaper(const struct kp_costrules *x, const struct kp_loading *l, const char *items,
                                      const struct kp_finding *f)
 {
-    const double saves_ms = kp_loading_saves_ns(l, 0) / 1e6;
+    const double saves_ms = f->saves_ns / 1e6;
     const char *const cheaper = cheaper_text(x, l, f);
     if (kp_loading_size_of(l) == KP_LOADING_SHORT)
-        return kp_costrules_text(x,
-                                 "Make items cheaper first: %s. Workers would save at most %.1f ms, and taking a batch "
-                                 "from a worker costs 1 to 3 ms.%s%s",
-                                 cheaper, saves_ms, items, busy_text(x, l));
+        return kp_costrules_text(
+            x,
+            "Make items cheaper first: %s. Workers would save at most %.1f ms. Taking a batch from "
+            "a worker costs 1 to 3 ms.%s%s",
+            cheaper, saves_ms, items, busy_text(x, l));
     if (kp_loading_size_of(l) == KP_LOADING_MIDDLE)
         return kp_costrules_text(
             x,
-            "Make items cheaper first: %s. One worker (num_workers=1, persistent_workers=True) saves at most %.1f ms, "
-            "and taking a batch from it costs 1 to 3 ms. Keep it only if steps are measurably shorter.%s%s",
+            "Make items cheaper first: %s. One worker (num_workers=1, persistent_workers=True) saves at most %.1f ms. "
+            "Taking a batch from it costs 1 to 3 ms. Keep it only if steps are measurably shorter.%s%s",
             cheaper, saves_ms, items, busy_text(x, l));
     return kp_costrules_text(
         x, "Make items cheaper: %s. Workers save at most %.1f ms: the items and the training already fill the %s.%s",
@@ -199,17 +200,20 @@ static const char *start_text(const struct kp_costrules *x, const struct kp_load
 }
 
 static const char *change_of(const struct kp_costrules *x, const struct kp_loading *l, const char *items,
-                             const struct kp_finding *f)
+                             struct kp_finding *f)
 {
+    const enum kp_loading_size size = kp_loading_size_of(l);
     const long workers = kp_loading_workers(l);
     const double saves_ns = kp_loading_saves_ns(l, workers);
-    if (kp_loading_size_of(l) != KP_LOADING_LONG || saves_ns < NOTHING_SHARE * l->step_ns)
-        return change_of_cheaper(x, l, items, f);
+    const bool is_cheaper = size != KP_LOADING_LONG || saves_ns < NOTHING_SHARE * l->step_ns;
+    f->saves_ns = is_cheaper ? kp_loading_saves_ns(l, 0) : saves_ns;
+    f->workers = !is_cheaper ? workers : size == KP_LOADING_MIDDLE;
+    if (is_cheaper) return change_of_cheaper(x, l, items, f);
     return kp_costrules_text(
         x,
         "Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
-        "at most %.1f of the step's %.1f ms%s.%s Cheaper items (__getitem__) save up to %.1f ms%s.%s%s",
-        workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6, l->step_ns / 1e6,
+        "at most %.1f ms a step%s.%s Cheaper items (__getitem__) save up to %.1f ms%s.%s%s",
+        workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6,
         kp_loading_saves_ns(l, 0) < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
         start_text(x, l, workers), l->load_ns / 1e6, most_text(x, f), items, busy_text(x, l));
 }

@@ -20,7 +20,8 @@ enum { BURSTS_LEAST = 3 };
 
 struct waits {
     double *of; /* by step */
-    double above_ns, all_ns, burst_ns, most_ns;
+    double above_ns, all_ns;
+    struct kp_some_steps burst; /* of the few */
     size_t bursts, steps;
 };
 
@@ -48,8 +49,9 @@ static void waits_find(struct waits *w, const struct kp_step_split *splits)
         w->all_ns += w->of[i];
         if (w->of[i] < w->above_ns) continue;
         w->bursts++;
-        if (w->of[i] > w->most_ns) w->most_ns = w->of[i];
-        w->burst_ns += w->of[i];
+        if (w->of[i] > w->burst.most_ns) w->burst.most_ns = w->of[i];
+        if (w->bursts == 1 || w->of[i] < w->burst.least_ns) w->burst.least_ns = w->of[i];
+        w->burst.all_ns += w->of[i];
     }
 }
 
@@ -77,12 +79,13 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
     struct waits w = {.steps = x->out->steps};
     w.of = kp_kineto_room(w.steps + 1, sizeof *w.of);
     waits_find(&w, splits);
-    const bool are_bursts = w.bursts >= BURSTS_LEAST && w.burst_ns >= BURST_SHARE * w.all_ns;
+    const bool are_bursts = w.bursts >= BURSTS_LEAST && w.burst.all_ns >= BURST_SHARE * w.all_ns;
     if (are_bursts) {
         f->is_bursty = true;
         f->steps = w.bursts;
+        f->some = w.burst;
         f->what = kp_costrules_text(x, "%zu steps%s wait up to %.1f ms for the DataLoader", w.bursts, every_text(x, &w),
-                                    w.most_ns / 1e6);
+                                    w.burst.most_ns / 1e6);
         f->change =
             "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
             "kprof advise. If one has the slow items, or none is busy, a slow batch holds up those behind it: "

@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 
-#include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/rules.h"
 
 #define SLOWER_SHARE 0.75 /* of what a step has more: of ops that run as often, but slower */
@@ -99,43 +98,28 @@ static double steps_judge(struct noting *n)
 
 /* ---- words ---- */
 
-KP_ORDER_BY(longest_first, double)
-
-/* The numbers of the steps that are, or are not, without an op, with what they have more. NULL: there is none. */
-static const char *which_text(const struct noting *n, bool are_gaps, size_t *longest)
+/* The steps that are, or are not, without an op, with what they have more. Returns the longest; SIZE_MAX: none. */
+static size_t which_tell(const struct noting *n, bool are_gaps, struct kp_waited_steps *out)
 {
     const size_t steps = n->x->chosen->step_count;
     size_t count = 0, *at = kp_kineto_room(steps + 1, sizeof *at);
-    double ns = 0;
-    *longest = SIZE_MAX;
-    for (size_t i = 0; i < steps; i++) {
-        if (n->by[i] == NOT_CAUSELESS || (n->by[i] == WITHOUT_OP) != are_gaps) continue;
-        at[count++] = i;
-        ns += n->l->more[i];
-    }
-    qsort_r(at, count, sizeof *at, longest_first, (void *)n->l->more);
-    if (count) *longest = at[0];
-    const char *const text =
-        count ? kp_costrules_text(n->x, "%s last%s%s %.1f ms longer than the median (%.1f %% of all time)",
-                                  kp_costrules_few(n->x, at, count), count == 1 ? "s" : "", count == 1 ? "" : " up to",
-                                  n->l->more[*longest] / 1e6, 100 * ns / (n->x->out->step_ns * (double)steps))
-              : NULL;
+    for (size_t i = 0; i < steps; i++)
+        if (n->by[i] != NOT_CAUSELESS && (n->by[i] == WITHOUT_OP) == are_gaps) at[count++] = i;
+    *out = kp_costrules_waited(n->x, at, count, n->l->more);
+    out->what = kp_costrules_text(n->x, "%s last%s %.1f ms longer", kp_costrules_few(n->x, at, count),
+                                  count == 1 ? "s" : " up to", out->some.most_ns / 1e6);
+    const size_t longest = count ? at[0] : SIZE_MAX;
     free(at);
-    return text;
+    return longest;
 }
 
-/* Whose threads may have had the core, as far as the trace tells. */
+/* Who may have had the core, as far as the trace tells. */
 static const char *core_text(const struct noting *n)
 {
     const long cores = (long)kp_costrules_fact(n->x, "kprof.cores"),
                busy = (long)kp_costrules_fact(n->x, "kprof.busy_threads");
-    if (kp_ownthreads_text(n->x))
-        return "the thread may have waited for the GIL, or for a core that another thread or program had";
-    if (cores <= 0 || busy <= 0 || busy > cores) return "the thread may have waited for a core";
-    return kp_costrules_text(n->x,
-                             "the thread may have waited for a core that another program had (of this one %ld "
-                             "thread%s computed, on %ld core%s)",
-                             busy, busy == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
+    if (kp_ownthreads_text(n->x)) return "the GIL, a busy core";
+    return cores <= 0 || busy <= 0 || busy > cores ? "a busy core" : "another program on the core";
 }
 
 static const char *place_text(const struct noting *n, const struct kp_finding *f)
@@ -152,13 +136,13 @@ static bool are_shaped(const struct noting *n)
     return true;
 }
 
-static const char *slower_text(const struct noting *n)
+static bool slower_note(const struct noting *n)
 {
     struct kp_costplaces places = {0};
     struct kp_finding f = {0};
-    size_t longest;
-    const char *const which = which_text(n, false, &longest);
-    if (!which) return NULL;
+    struct kp_waited_steps of;
+    const size_t longest = which_tell(n, false, &of);
+    if (longest == SIZE_MAX) return false;
     kp_costplaces_add(&places, n->x->tree, n->slower[longest].node, -1, 1);
     kp_costplaces_tell(&places, n->x->tree->trace, &f);
     kp_costplaces_fini(&places);
@@ -166,10 +150,10 @@ static const char *slower_text(const struct noting *n)
         f.where ? kp_costrules_text(n->x, ", most in %s%s", kp_costrules_name(n->x, n->slower[longest].node),
                                     place_text(n, &f))
                 : "";
-    return kp_costrules_text(n->x, "%s with %s, but slower%s", which,
-                             are_shaped(n) ? "the same ops as the others, of the same shapes"
-                                           : "as many calls of the same ops as the others",
-                             most);
+    of.what =
+        kp_costrules_text(n->x, "%s: the same ops%s, but slower%s", of.what, are_shaped(n) ? " and shapes" : "", most);
+    kp_advice_waited_add(n->x->out, &of);
+    return true;
 }
 
 struct gaps_adding {
@@ -209,16 +193,6 @@ static struct kp_gap_call gaps_place(const struct noting *n, struct kp_finding *
     return call;
 }
 
-/* Which steps to record with Python's calls: many, since others may be long the next time. */
-static const char *record_text(const struct kp_costrules *x)
-{
-    const struct kp_step *const steps = x->chosen->steps;
-    const long first = steps[0].number, last = steps[x->chosen->step_count - 1].number;
-    return kp_costrules_text(x, "kprof run --with-stack 1%s --schedule %ld-%ld",
-                             kp_costrules_fact(x, "kprof.python_gc") != 0 ? "" : " --python-gc", first,
-                             first + MANY_STEPS < last ? first + MANY_STEPS : last);
-}
-
 static const char *begin_text(const struct noting *n)
 {
     double *const of = kp_kineto_room(n->x->chosen->step_count + 1, sizeof *of);
@@ -228,36 +202,32 @@ static const char *begin_text(const struct noting *n)
     return text;
 }
 
-static const char *gaps_text(const struct noting *n)
+/* The begin of a step is told where no line is known. Returns the longest step, or SIZE_MAX. */
+static size_t gaps_note(const struct noting *n)
 {
     struct kp_finding f = {0};
-    size_t longest;
-    const char *const which = which_text(n, true, &longest);
-    if (!which) return NULL;
+    struct kp_waited_steps of;
+    const size_t longest = which_tell(n, true, &of);
+    if (longest == SIZE_MAX) return longest;
     const bool is_in = gaps_place(n, &f).ns > 0 && !f.is_gap;
+    const char *const line = place_text(n, &f);
     const char *const most =
-        f.where ? kp_costrules_text(n->x, ", most %s %s%s", is_in ? "in" : "before", f.where, place_text(n, &f)) : "";
-    return kp_costrules_text(n->x, "%s while no op ran%s%s", which, most, begin_text(n));
+        f.where ? kp_costrules_text(n->x, ", most %s %s%s", is_in ? "in" : "before", f.where, line) : "";
+    of.what = kp_costrules_text(n->x, "%s: no operator runs%s%s", of.what, most, *line ? "" : begin_text(n));
+    kp_advice_waited_add(n->x->out, &of);
+    return longest;
 }
 
-/* What else it may be than a busy machine, and what tells that. */
-static const char *else_text(const struct noting *n, bool has_gaps)
+/* What Python did more: many steps are to be recorded, since others may be long the next time. */
+static const char *python_text(const struct kp_costrules *x, size_t longest)
 {
-    size_t longest;
-    const char *const shapes = are_shaped(n) ? "" : ", or inputs are larger (kprof run --record-shapes tells)";
-    if (!has_gaps) return shapes;
-    (void)which_text(n, true, &longest);
-    return kp_costrules_has_calls(n->x)
-               ? kp_costrules_text(n->x, "%s, or Python did more there (kprof report --step %ld --by line)", shapes,
-                                   n->x->chosen->steps[longest].number)
-               : kp_costrules_text(n->x, "%s, or Python did more there (%s tells)", shapes, record_text(n->x));
-}
-
-static const char *note_text(const struct noting *n)
-{
-    const char *const slower = slower_text(n), *const gaps = gaps_text(n);
-    return kp_costrules_text(n->x, "%s%s%s: %s%s", slower ? slower : "", slower && gaps ? "; " : "", gaps ? gaps : "",
-                             core_text(n), else_text(n, gaps != NULL));
+    const struct kp_step *const steps = x->chosen->steps;
+    const long first = steps[0].number, last = steps[x->chosen->step_count - 1].number;
+    if (longest == SIZE_MAX) return "";
+    if (kp_costrules_has_calls(x))
+        return kp_costrules_text(x, ", more Python (kprof report --step %ld --by line)", steps[longest].number);
+    return kp_costrules_text(x, ", more Python (--with-stack 1 --schedule %ld-%ld)", first,
+                             first + MANY_STEPS < last ? first + MANY_STEPS : last);
 }
 
 void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
@@ -265,8 +235,12 @@ void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
     const size_t steps = x->chosen->step_count;
     struct noting n = {x, l, kp_kineto_room(steps + 1, sizeof *n.by), kp_kineto_room(steps + 1, sizeof *n.slower)};
     const double ns = steps_judge(&n);
-    if (ns > 0 && ns >= NOTE_SHARE * x->out->step_ns * (double)steps) x->out->waited = note_text(&n);
-    x->out->waited_ns = x->out->waited ? ns / (double)steps : 0;
+    if (ns > 0 && ns >= NOTE_SHARE * x->out->step_ns * (double)steps) {
+        const char *const larger = slower_note(&n) && !are_shaped(&n) ? ", larger inputs (--record-shapes)" : "";
+        const char *const python = python_text(x, gaps_note(&n));
+        x->out->waited_why = kp_costrules_text(x, "possible cause%s: %s%s%s", *larger || *python ? "s" : "",
+                                               core_text(&n), larger, python);
+    }
     free(n.by);
     free(n.slower);
 }

@@ -32,6 +32,7 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
 #define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
 #define NORMAL_SIGMA 1.4826
+#define TOLD_WAIT_NS 1e5  /* for a core, before a sentence has it */
 #define WAITS_SHARE 0.5   /* of what a step has more: its wait for a core */
 #define BURST_SHARE 0.75  /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10 /* of all steps */
@@ -356,8 +357,8 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
     const long number = x->chosen->steps[at].number;
     const struct kp_cost_rule one = {
         outliers.bound, 0, outliers.id,
-        kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median%s%s", number, length / 1e6,
-                          more / 1e6, kp_waitedsteps_beside(x, l->waits[at]),
+        kp_costrules_text(x, "step %ld lasts %.1f ms longer than the median%s%s", number, more / 1e6,
+                          l->waits[at] >= TOLD_WAIT_NS ? ", waits for a CPU core left out" : "",
                           (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
         kp_costrules_text(x, "Compare it with the others: kprof report --step %ld. `kprof html` draws it.", number)};
     cost->least = 1;
@@ -420,6 +421,16 @@ static bool are_each_nth(const struct kp_costrules *x, const struct kp_cost *cos
     return are_each;
 }
 
+/* JSON has what the sentence has not. */
+static void once_set(struct kp_finding *f, const struct kp_costrules *x, const struct kp_longsteps *l, size_t one)
+{
+    const struct kp_step *const step = &x->chosen->steps[one];
+    f->once_ns = l->more[one];
+    f->once_step = step->number;
+    f->length_ns = (double)(step->end_ns - step->start_ns);
+    f->no_core_ns = l->waits[one];
+}
+
 /* Tells the steps of one group: the one that has most of it, or all. */
 static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
 {
@@ -440,7 +451,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     const bool is_nth = are_nth(l, &cost, x->chosen->step_count), is_again = is_nth || are_each_nth(x, &cost);
     if (is_nth) rule.bound = NTH_BOUND;
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
-    if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
+    if (f && one != SIZE_MAX) once_set(f, x, l, one);
     const bool is_most = f && one == SIZE_MAX && f->steps >= MOST_STEPS_LEAST && f->share >= MOST_SHARE;
     if (f) f->is_each_nth = is_again;
     if (f) f->is_critical |= is_most || (is_again && f->share >= KP_SHARE_CRITICAL);

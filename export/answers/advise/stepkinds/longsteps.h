@@ -109,9 +109,7 @@ void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, c
 /* By step: how long, ns; all 0 where the trace does not tell. The caller frees them. */
 double *kp_waitedsteps_find(const struct kp_costrules *rules);
 /* Tells in a note the steps of which the wait is half of what they last longer. */
-void kp_waitedsteps_tell(struct kp_costrules *rules, double *waits, const double *more);
-/* " without the 60.0 ms in which it had no core"; "" where it had one. */
-const char *kp_waitedsteps_beside(const struct kp_costrules *rules, double wait_ns);
+void kp_waitedsteps_tell(struct kp_costrules *rules, const double *waits, const double *more);
 
 /* ---- stepbegin.c ---- */
 
