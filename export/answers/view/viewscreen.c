@@ -243,10 +243,12 @@ static void row_use(struct view_screen *s)
     else if (row->first != KP_VIEW_NONE) kp_view_open(tab, !row->is_open);
 }
 
+/* By the next column that can be seen. */
 static void sort_next(struct kp_view_tab *tab)
 {
     const bool keeps_order = tab->sort == KP_VIEW_NONE;
-    kp_view_sort(tab, keeps_order ? 0 : (tab->sort + 1) % (tab->column_count ? tab->column_count : 1));
+    const int shown = columns_shown(tab);
+    kp_view_sort(tab, keeps_order ? 0 : (tab->sort + 1) % (shown ? shown : 1));
 }
 
 static bool moved(struct view_screen *s, int key)
