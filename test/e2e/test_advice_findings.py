@@ -792,7 +792,7 @@ def test_time_between_reads_is_told_once_and_lines_stand_around_a_gap(tmp_path):
     read = advised(of(tmp_path / "reads.pt.trace.json", 6000, 58))["findings"]
     assert [finding["id"] for finding in read] == ["reads-in-step"]
     gap = harness.cli("advise", of(tmp_path / "gap.pt.trace.json", 6000, 0)).stdout
-    assert "no operator runs" in gap and "where   before aten::add\n" in gap and "line    between train.py:8 main and train.py:10 main\n" in gap
+    assert "  no operator runs" in gap and "where   before aten::add\n" in gap and "line    between train.py:8 main and train.py:10 main\n" in gap
 
 
 def test_the_line_before_a_gap_is_that_of_the_longest_one(tmp_path):
