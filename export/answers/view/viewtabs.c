@@ -103,7 +103,7 @@ static void steps_make(struct kp_view *v)
                                 .columns = {{"time", KP_VIEW_TIME},
                                             {has_gpu ? "compute" : "ops", KP_VIEW_TIME},
                                             {"loading", KP_VIEW_TIME},
-                                            {has_gpu ? "idle" : "no op", KP_VIEW_TIME},
+                                            {has_gpu ? "idle" : "no operator", KP_VIEW_TIME},
                                             {"comm.", KP_VIEW_TIME},
                                             {"copies", KP_VIEW_TIME}},
                                 .column_count = has_gpu ? 6 : 4,
