@@ -2,7 +2,7 @@
 /*
  * lastexception.c - notes the exception that ends the program, and the line of the program it came from
  *
- * Called by: distributed.c and hangwatch.c (both add the watch), CPython before it calls sys.excepthook, with the GIL.
+ * Called by: distributed.c and ctl.c (both add the watch), CPython before it calls sys.excepthook, with the GIL.
  *            Cold.
  * Owns:      nothing
  * Memory:    none

@@ -67,6 +67,7 @@ static void usual_make(struct kp_advice *out, const struct kp_step_split *splits
 {
     struct kp_usual_steps usual = {0};
     size_t count = 0;
+    out->usual = usual; /* of the host's steps, where the GPU's follow */
     for (size_t i = 0; i < out->steps; i++) {
         const double ns = (double)splits[i].step_ns;
         if (ns > USUAL_MEDIANS * out->median_ns) {
