@@ -11,18 +11,23 @@ enum { STEPS = 20, WAITED_STEPS = 10 };
  * Of twenty steps of 10 ms, of which 2 load, the second half lasts 30 ms as its thread has no core for 20. `loading`:
  * the part of these 20 that is in the loading.
  */
-static struct kp_advice advice_of(struct little *t, int loading_us, const char *facts)
+static struct kp_advice advice_by(struct little *t, const char *loader, int loading_us, const char *facts)
 {
     snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"%s},",
              facts);
     for (int i = 0, at = 0; i < STEPS; i++) {
         const int waited = i >= STEPS - WAITED_STEPS ? 20000 : 0, loads = 2000 + (waited ? loading_us : 0);
         numbered_step(t, i, at, 10000 + waited);
-        event(t, "user_annotation", LOADER, 1, at, loads, "");
+        event(t, "user_annotation", loader, 1, at, loads, "");
         op(t, "aten::mm", at + loads, 10000 + waited - loads);
         at += 10000 + waited;
     }
     return advise(t);
+}
+
+static struct kp_advice advice_of(struct little *t, int loading_us, const char *facts)
+{
+    return advice_by(t, LOADER, loading_us, facts);
 }
 
 static const struct kp_finding *loading_in(const struct kp_advice *a)
@@ -49,6 +54,18 @@ static void loading_is_told_without_the_time_that_had_no_core(void **state)
     assert_non_null(strstr(f->change, " That saves up to 2.0 ms a step."));
     assert_non_null(
         strstr(f->change, " The cores were busy (see the note). These times do not include waits for a core, and "));
+}
+
+/* Workers want a core as well, and nobody counted their waits: the mean wait of 4 ms is a fifth of the mean step of 20. */
+static void the_wait_for_workers_is_of_the_step_as_it_was(void **state)
+{
+    const struct kp_advice a = advice_by(*state, WORKERS, 4000, "," AWAKE "," WAITS);
+    const struct kp_finding *const f = loading_in(&a);
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 4e6, 1);
+    assert_float_equal(f->share, 0.2, 0.002);
+    assert_float_equal(f->of.core_ns, 0, 0);
+    assert_true(f->of.has_waits);
 }
 
 /* The thread slept for as long as all of the loading: that needs no core, and nothing is taken out. */
@@ -113,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_steps_of_a_share_are_data_until_they_are_words),
         LITTLE(loading_is_told_without_the_time_that_had_no_core),
+        LITTLE(the_wait_for_workers_is_of_the_step_as_it_was),
         LITTLE(a_loader_that_may_sleep_all_the_time_is_told_whole),
         LITTLE(a_trace_that_does_not_name_the_steps_has_the_wait_in_all_of_them),
         LITTLE(steps_that_load_less_than_others_load_all_the_same),

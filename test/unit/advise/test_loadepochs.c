@@ -51,12 +51,47 @@ static void few_slow_steps_that_start_workers_say_so(void **state)
     assert_string_equal(a.findings[0].change, "Keep the workers: DataLoader(..., persistent_workers=True).");
 }
 
+/* Steps that wait 10 of 30 ms; each `every`th draws a seed before, as a new iterator does. */
+static struct kp_advice iterators_advise(struct little *t, int every)
+{
+    for (int step = 0; step < 12; step++) {
+        const int at = step * 30000;
+        numbered_step(t, step, at, 30000);
+        if (step % every == 0) {
+            op(t, "aten::random_", at + 10, 20);
+            op(t, "aten::item", at + 40, 20);
+            op(t, "aten::_local_scalar_dense", at + 45, 10);
+        }
+        event(t, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, at + 100, 9900,
+              "");
+        op(t, "aten::mm", at + 10000, 20000);
+    }
+    return advise(t);
+}
+
+static void an_iterator_for_each_batch_is_the_cause(void **state)
+{
+    const struct kp_advice a = iterators_advise(*state, 1);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "data-loading");
+    assert_non_null(strstr(a.findings[0].what, "each step makes a new iterator of the DataLoader"));
+    assert_non_null(strstr(a.findings[0].change, "Make the iterator once, before the loop"));
+    assert_null(strstr(a.findings[0].change, "workers load"));
+}
+
+static void an_iterator_for_four_batches_is_none(void **state)
+{
+    const struct kp_advice a = iterators_advise(*state, 4);
+    assert_int_equal(a.count, 1);
+    assert_non_null(strstr(a.findings[0].what, "has no workers"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LITTLE(steps_that_ask_once_more_begin_an_epoch),
-        LITTLE(late_batches_of_one_epoch_are_none),
-        LITTLE(few_slow_steps_that_start_workers_say_so),
+        LITTLE(steps_that_ask_once_more_begin_an_epoch),  LITTLE(late_batches_of_one_epoch_are_none),
+        LITTLE(few_slow_steps_that_start_workers_say_so), LITTLE(an_iterator_for_each_batch_is_the_cause),
+        LITTLE(an_iterator_for_four_batches_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

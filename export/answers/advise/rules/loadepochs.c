@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loadepochs.c - do the steps that wait long for a loader with workers begin an epoch?
+ * loadepochs.c - do the steps that wait long for a loader begin an epoch, or does each step?
  *
- * There the loader ends its workers and starts others, where it does not keep them. Calls of Python show the start. The
+ * There a loader ends its workers and starts others, where it does not keep them. Calls of Python show the start. The
  * ranges show that such a step asks twice: it gets the end of one epoch, and the first batch of the next.
+ *
+ * A new iterator draws its seed before it gives the first batch. A step that draws one for each batch makes a new
+ * iterator, next(iter(loader)), and pays for the begin of an epoch each time.
  */
 #include "export/answers/advise/rules/loadwaits.h"
 
@@ -12,6 +15,8 @@
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 #define EPOCHS_SHARE 0.75 /* of the time that such steps wait */
+#define EACH_SHARE 0.75   /* of all batches: an iterator gave no other */
+enum { EACH_LEAST = 3, SEED_NEAR = 32 /* ops: those of a sampler lie between */ };
 
 struct asked {
     size_t starts, batches;
@@ -19,14 +24,13 @@ struct asked {
 
 static struct asked asked_in(const struct kp_costrules *x, const struct kp_step *step)
 {
-    static const char of_workers[] = "enumerate(DataLoader)#_MultiProcessing";
     const struct kp_tree *const tree = x->tree;
     struct asked asked = {0};
     for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
         if (tree->nodes[i].start_ns >= step->end_ns) break;
         if (kp_node_is(tree, i, KP_NAME_LOADER_START)) asked.starts++;
         else if (kp_node_is(tree, i, KP_NAME_LOADER))
-            asked.batches += strncmp(kp_costrules_name(x, (int32_t)i), of_workers, sizeof of_workers - 1) == 0;
+            asked.batches += kp_loader_has_workers(kp_costrules_name(x, (int32_t)i));
     }
     return asked;
 }
@@ -39,6 +43,42 @@ static double usual_of(const struct asked *of, size_t steps)
     const double usual = kp_quantile(sorted, steps, 0.5);
     free(sorted);
     return usual;
+}
+
+/* Did the loader draw a seed, random_().item(), between this call for a batch and the last? */
+static bool is_first_batch(const struct kp_costrules *x, size_t call)
+{
+    const struct kp_tree *const tree = x->tree;
+    bool is_read = false;
+    for (size_t i = call, seen = 0; i-- > 0 && seen < SEED_NEAR && !kp_node_is(tree, i, KP_NAME_LOADER);) {
+        if (kp_tree_event(tree, i)->kind != KP_KINETO_OP) continue;
+        const char *const name = kp_costrules_name(x, (int32_t)i);
+        if (is_read && strcmp(name, "aten::random_") == 0) return true;
+        if (strcmp(name, "aten::_local_scalar_dense") != 0) is_read = strcmp(name, "aten::item") == 0;
+        seen++;
+    }
+    return false;
+}
+
+bool kp_loadepochs_each(const struct kp_costrules *x, struct kp_finding *f)
+{
+    const struct kp_chosen *const chosen = x->chosen;
+    const struct kp_tree *const tree = x->tree;
+    size_t batches = 0, first = 0;
+    for (size_t s = 0; s < chosen->step_count; s++)
+        for (size_t i = kp_longsteps_node(tree, chosen->steps[s].start_ns); i < tree->count; i++) {
+            if (tree->nodes[i].start_ns >= chosen->steps[s].end_ns) break;
+            if (!kp_node_is(tree, i, KP_NAME_LOADER) || kp_node_is(tree, i, KP_NAME_LOADER_START)) continue;
+            batches++;
+            first += is_first_batch(x, i);
+        }
+    if (first < EACH_LEAST || (double)first < EACH_SHARE * (double)batches) return false;
+    f->what = "the step waits for data, because each step makes a new iterator of the DataLoader for one batch";
+    f->change =
+        "Make the iterator once, before the loop: it = iter(loader). Call next(it) in each step, and iter(loader) "
+        "again only at StopIteration. Each new iterator shuffles all items again, and starts workers that "
+        "are not kept.";
+    return true;
 }
 
 bool kp_loadepochs_tell(const struct kp_costrules *x, const double *waits, struct kp_finding *f)

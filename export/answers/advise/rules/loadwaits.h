@@ -7,12 +7,20 @@
 /* Says where few steps wait for most of it, and what to change, while the workers are not known. */
 void kp_loadwaits_tell(const struct kp_costrules *rules, const struct kp_step_split *splits, struct kp_finding *out);
 
+/* Does the range `name` belong to a loader with workers? */
+static inline bool kp_loader_has_workers(const char *name)
+{
+    return name && strstr(name, "_MultiProcessingDataLoaderIter");
+}
+
 /*
  * loadepochs.c: where the steps with `waits` for a loader with workers begin an epoch, says so, and what to change.
  * False: they do not, or a step asks for no batch.
  */
 #define KP_LOADER_KEEPS "Keep the workers: DataLoader(..., persistent_workers=True)."
 bool kp_loadepochs_tell(const struct kp_costrules *rules, const double *waits, struct kp_finding *out);
+/* Where each step makes a new iterator of the loader for one batch, says so, and what to change. False: none does. */
+bool kp_loadepochs_each(const struct kp_costrules *rules, struct kp_finding *out);
 
 /* ---- loadcore.c: what of it is time in which the machine had no core for the thread ---- */
 

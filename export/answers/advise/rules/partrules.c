@@ -272,19 +272,28 @@ static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule
     return rule->measure == KP_SPLIT_IDLE && !out->has_gpu;
 }
 
+/* Workers wait for a core as well: no trace tells how long, so that their part of a step is of the step as it was. */
+static bool loads_by_workers(const struct kp_costrules *x)
+{
+    const struct kp_costplace *const most = kp_costplaces_most(&x->places->parts[KP_SPLIT_LOADING]);
+    return most && kp_loader_has_workers(kp_kineto_text(x->tree->trace, most->name));
+}
+
 /* The splits without what the rule does not judge; the caller frees them. NULL: it judges all. */
 static struct kp_step_split *judged_of(const struct kp_costrules *x, const struct advice_rule *rule,
                                        const struct kp_step_split *splits, struct kp_loadcore *taken)
 {
     if (is_no_op(x->out, rule)) return without_reads(x, splits);
-    return rule->measure == KP_SPLIT_LOADING ? kp_loadcore_splits(x, splits, taken) : NULL;
+    if (rule->measure != KP_SPLIT_LOADING || loads_by_workers(x)) return NULL;
+    return kp_loadcore_splits(x, splits, taken);
 }
 
 /* Loading has its own line, and its change, where the step itself loads. */
 static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, double judged_ns,
                          struct kp_finding *f)
 {
-    if (f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
+    const bool is_each = kp_loadepochs_each(x, f);
+    if (!is_each && f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(x, taken, f);
         f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
                                : "the step waits for data, because the DataLoader has no workers";
@@ -322,7 +331,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     const double judged_ns = cost_measure(&f, rest ? rest : splits, out->steps, rule->measure, rule->bound);
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     const bool is_found = f.steps >= KP_STEPS_LEAST && judged_ns > 0 && f.step_ns >= rule->bound * judged_ns;
-    if (is_found && rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, rest, &f);
+    if (is_found && rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, rest ? rest : splits, &f);
     free(rest);
     if (!is_found) no_op_note(x, rule, f);
     if (!is_found) return false;
