@@ -448,6 +448,23 @@ def parametrizes(second):
     return trace.each(make)
 
 
+def sends(of, dur=100):
+    """Four backward passes a step, of which `of` wait for the sum of their gradients over the ranks, each so long."""
+    trace = Trace(kprof=CALM, cost=(of - 1) * dur)
+    def make(base):
+        for i in range(4):
+            at, waits = base + 240 * i, dur * (4 - i <= of)
+            trace.add("user_annotation", "DistributedDataParallel.forward", 1, at, 60, **{"Call stack": WELL})
+            trace.add("cpu_op", "aten::mm", 1, at, 60, **{"Call stack": WELL})
+            trace.add("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 1, at + 60, 240 - waits - 61, **{"Call stack": SICK})
+            if waits:
+                trace.add("cpu_op", "c10d::allreduce_", 1, at + 61, 10, **{"Call stack": SICK})
+                trace.add("user_annotation", "gloo:all_reduce", 2, at + 239 - waits, waits)
+        trace.add("user_annotation", "Optimizer.step#SGD.step", 1, base + 960, 39)
+        trace.add("cpu_op", "aten::_foreach_add_", 1, base + 960, 39, **{"Call stack": WELL})
+    return trace.each(make)
+
+
 def generates(more):
     """Twelve forward passes a step, each with so many tokens more than the one before."""
     trace = Trace(kprof=CALM)
@@ -555,6 +572,7 @@ SICKNESSES = {
     "tensors-as-text": lambda: calls("torch/_tensor_str.py(367): _tensor_str;torch/_tensor.py(564): __repr__;"),
     "deepcopy-of-state": lambda: calls("torch/_tensor.py(174): __deepcopy__;copy.py(153): deepcopy;", every=5),
     "ddp-buffers": lambda: calls("torch/nn/parallel/distributed.py(2138): _sync_buffers;torch/nn/parallel/distributed.py(1540): _pre_forward;"),
+    "needless-all-reduce": lambda: sends(4),
     "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
     "anomaly-mode": lambda: checks(True),
     "float64": lambda: doubles("double"),
@@ -616,6 +634,7 @@ TWINS = {
     "tensors-as-text": lambda: calls("torch/_tensor_str.py(367): _tensor_str;torch/_tensor.py(564): __repr__;", dur=40),
     "deepcopy-of-state": lambda: calls("torch/_tensor.py(174): __deepcopy__;copy.py(153): deepcopy;", every=10),
     "ddp-buffers": lambda: calls("torch/nn/parallel/distributed.py(2138): _sync_buffers;torch/nn/parallel/distributed.py(1540): _pre_forward;", dur=40),
+    "needless-all-reduce": lambda: sends(1, dur=30),
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
     "anomaly-mode": lambda: checks(False),
     "float64": lambda: doubles("float"),

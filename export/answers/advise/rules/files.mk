@@ -10,6 +10,7 @@ SRC_rules := \
     export/answers/advise/rules/loadwaits.c \
     export/answers/advise/rules/longcauses.c \
     export/answers/advise/rules/memoryrules.c \
+    export/answers/advise/rules/nosyncrule.c \
     export/answers/advise/rules/ownthreads.c \
     export/answers/advise/rules/partrules.c \
     export/answers/advise/rules/pycallrules.c \

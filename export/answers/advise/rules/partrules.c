@@ -526,6 +526,7 @@ static const char *overlap_text(const struct kp_costrules *x, const char *change
 void kp_rules_parts(struct kp_costrules *x)
 {
     bool has_cause = false;
+    kp_rules_no_sync(x);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if ((rules[i].measure == KP_SPLIT_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
         if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) {
