@@ -304,6 +304,7 @@ static void numbers_fini(struct top_numbers *n)
 {
     kp_top_fini(&n->top);
     kp_chosen_fini(&n->chosen);
+    kp_stepparts_fini(&n->parts);
 }
 
 /* Of a run with phases a row for each comes first; --phase shows the table of one. */

@@ -10,6 +10,7 @@ import pytest
 
 import advicetraces
 import harness
+import pagedata
 from test_advise import own_line
 
 BY_OTHERS = {"slow-steps", "slower-steps", "too-many-threads"}  # other programs on this machine may cause these
@@ -379,6 +380,24 @@ def test_a_wait_for_a_core_is_the_verdict_unless_one_step_costs_more(waited_ms, 
     assert again["id"] == "recompilation" and advice["crowded_ms"] == pytest.approx(waited_ms / 20)
     assert (advice["crowded"] if is_first else again["what"]) in said[0] and sum(advice["crowded"] in line for line in said) == 1, said
     assert said[1].startswith("step     4.00 ms (median of 20; the shares leave out 1 that takes 93 % of all time): operators 97."), said[1]
+
+
+def test_the_report_leaves_out_the_same_steps_as_the_advice(tmp_path):
+    """One step of 20 has backward for a second: the parts are those of the others, and all views have them so."""
+    trace, at = advicetraces.Trace(), 1000
+    for number in range(20):
+        more = 1_000_000 if number == 9 else 0
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, 4000 + more)
+        trace.add("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, at, 1000 + more)
+        trace.add("user_annotation", "Optimizer.step#SGD.step", 1, at + 1000 + more, 3000)
+        at += 4000 + more
+    trace = trace.write(tmp_path / "a.pt.trace.json")
+    assert "; the shares leave out 1 that takes 93 % of all time): " in harness.cli("advise", trace).stdout
+    parts = "forward 0.0 %, backward 25.0 %, optimizer 75.0 %, other 0.0 %; without 1 step that takes 93 % of all time"
+    assert f"parts    [bbbbbooooooooooooooo] {parts}\n" in harness.cli("report", trace).stdout
+    assert harness.cli("html", "-o", tmp_path / "a.html", trace).returncode == 0
+    assert next(pagedata.traces(tmp_path / "a.html"))[0]["run"]["parts"] == parts
+    assert json.loads(harness.cli("report", "--json", trace).stdout)["parts_ms_a_step"]["backward"] == pytest.approx(51, rel=1e-3)  # of all
 
 
 def test_steps_that_differ_by_more_than_they_grow_are_no_drift(tmp_path):

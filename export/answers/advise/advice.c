@@ -60,29 +60,18 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
     if (out->steps) out->step_ns /= (double)out->steps; /* once, as steps_mean(): shares round alike */
 }
 
-#define USUAL_MEDIANS 5.0 /* a longer step is none of the usual ones */
-#define USUAL_LESS 0.5    /* of all time, those have: then they make the mean */
-
 static void usual_make(struct kp_advice *out, const struct kp_step_split *splits)
 {
-    struct kp_usual_steps usual = {0};
-    size_t count = 0;
-    out->usual = usual; /* of the host's steps, where the GPU's follow */
-    for (size_t i = 0; i < out->steps; i++) {
-        const double ns = (double)splits[i].step_ns;
-        if (ns > USUAL_MEDIANS * out->median_ns) {
-            usual.left_out++;
-            usual.left_out_share += ns / (out->step_ns * (double)out->steps);
-            continue;
-        }
-        count++;
-        usual.step_ns += ns;
-        for (int p = 0; p < KP_SPLIT_PARTS; p++) usual.mean_ns[p] += (double)splits[i].part_ns[p];
+    double *lengths = kp_kineto_room(out->steps + 1, sizeof *lengths);
+    for (size_t i = 0; i < out->steps; i++) lengths[i] = (double)splits[i].step_ns;
+    out->usual = (struct kp_usual_split){.of = kp_usual_steps_of(lengths, out->steps)}; /* the host's, then the GPU's */
+    free(lengths);
+    const double count = (double)(out->steps - out->usual.of.left_out);
+    for (size_t i = 0; i < out->steps && out->usual.of.left_out; i++) {
+        if ((double)splits[i].step_ns > out->usual.of.most_ns) continue;
+        out->usual.step_ns += (double)splits[i].step_ns / count;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) out->usual.mean_ns[p] += (double)splits[i].part_ns[p] / count;
     }
-    if (usual.left_out_share < USUAL_LESS || !count) return;
-    usual.step_ns /= (double)count;
-    for (int p = 0; p < KP_SPLIT_PARTS; p++) usual.mean_ns[p] /= (double)count;
-    out->usual = usual;
 }
 
 /* Half of a step's idle time is Python's collector, or a compiler: their own rules have told it. */

@@ -102,10 +102,11 @@ static void step_print(FILE *out, const struct kp_advice *a)
 {
     const double apart = a->step_ns - a->median_ns;
     const char *const where = a->ahead && !a->is_late ? " on the GPU" : "";
-    if (a->usual.left_out)
+    const struct kp_usual_steps *const usual = &a->usual.of;
+    if (usual->left_out)
         fprintf(out, "step     %s%s (median of %zu; the shares leave out %zu that take%s %.0f %% of all time)",
-                kp_units_ms(a->median_ns), where, a->steps, a->usual.left_out, a->usual.left_out == 1 ? "s" : "",
-                100 * a->usual.left_out_share);
+                kp_units_ms(a->median_ns), where, a->steps, usual->left_out, usual->left_out == 1 ? "s" : "",
+                100 * usual->left_out_share);
     else if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
         fprintf(out, "step     %s%s (median of %zu), shares are of the mean, %s", kp_units_ms(a->median_ns), where,
                 a->steps, kp_units_ms(a->step_ns));
@@ -188,8 +189,9 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
 
 static void parts_print(FILE *out, const struct kp_advice *a)
 {
-    const double step_ns = a->usual.left_out ? a->usual.step_ns : a->step_ns, percent = step_ns > 0 ? 100 / step_ns : 0;
-    const double *const ns = a->usual.left_out ? a->usual.mean_ns : a->mean_ns;
+    const bool is_usual = a->usual.of.left_out;
+    const double step_ns = is_usual ? a->usual.step_ns : a->step_ns, percent = step_ns > 0 ? 100 / step_ns : 0;
+    const double *const ns = is_usual ? a->usual.mean_ns : a->mean_ns;
     fprintf(out, ": %s %.1f %%, data loading %.1f %%", a->has_gpu ? "compute" : "operators",
             ns[KP_SPLIT_COMPUTE] * percent, ns[KP_SPLIT_LOADING] * percent);
     if (a->has_gpu || ns[KP_SPLIT_COMM] > 0)

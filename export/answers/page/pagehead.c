@@ -55,6 +55,7 @@ static void run_put_of(struct kp_page *page, const char *label, struct kp_jsonou
     kp_summary_make(&r.summary, page->tree, &page->chosen);
     kp_stepparts_add(&r.parts, page->tree, &page->chosen);
     kp_fields_put(j, "run", &run_fields, &r);
+    kp_stepparts_fini(&r.parts);
 }
 
 /* The title of a note's card, by what it tells. */
@@ -190,12 +191,12 @@ static void step_parts_list(const struct kp_page *page, struct kp_jsonout *j)
     kp_jsonout_close(j, ']');
     kp_jsonout_open(j, "step_parts", '[');
     kp_stepparts_add(&sums, page->tree, chosen);
-    if (kp_stepparts_has(&sums)) {
-        int64_t(*rows)[KP_STEPPARTS_SHOWN] = kp_kineto_room(chosen->step_count + 1, sizeof *rows);
-        kp_stepparts_each(rows, page->tree, chosen);
-        for (size_t i = 0; i < chosen->step_count; i++) kp_jsonout_wholes(j, NULL, rows[i], KP_STEPPARTS_SHOWN);
-        free(rows);
+    for (size_t i = 0; i < sums.count && kp_stepparts_has(&sums); i++) {
+        int64_t row[KP_STEPPARTS_SHOWN];
+        kp_stepparts_row(row, &sums.each[i]);
+        kp_jsonout_wholes(j, NULL, row, KP_STEPPARTS_SHOWN);
     }
+    kp_stepparts_fini(&sums);
     kp_jsonout_close(j, ']');
 }
 

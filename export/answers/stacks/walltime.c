@@ -2,7 +2,7 @@
 /*
  * walltime.c - goes through each thread's events in order of time, and gives each moment to the innermost one
  *
- * The sums are call paths, or the time of forward, backward, optimizer and loading (kp_wall_parts_add).
+ * The sums are call paths, or the time of forward, backward, optimizer and loading (kp_wall_parts_tell).
  * Frames come from Python calls where the trace has them, else from the call stacks of ops. Between two ops nothing
  * tells what ran: that time stands at the frames that both have, as "(no op)". Ranges (ProfilerStep#N,
  * Optimizer.step#..) tell the part of the step, and are frames only in traces without any.
@@ -42,8 +42,7 @@ struct open_nodes { /* innermost last */
 };
 struct wall {
     struct kp_calltree *paths; /* NULL: no place is looked for */
-    int64_t *sums;             /* then: by part, what is added up in place of paths */
-    int64_t *idle_sum;         /* and of the other time what is in no op; or NULL */
+    enum kp_wall_where where;  /* then: what is told in place of one */
     const struct kp_tree *tree;
     const struct kp_wall_options *options;
     enum frames frames;
@@ -189,8 +188,8 @@ static void rest_add(const struct wall *w, uint32_t place, enum kp_part part, in
 static void value_add(const struct wall *w, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
 {
     if (w->paths) kp_calltree_add(w->paths, place, part, value);
-    else w->sums[part] += value;
-    if (w->options->tell && value) w->options->tell(w->options->context, place, part, from_ns, value);
+    if (w->options->tell && value)
+        w->options->tell(w->options->context, w->paths ? place : w->where, part, from_ns, value);
 }
 
 /* How much of a time is shown. Most moments lie in the same span as the one before. */
@@ -218,8 +217,9 @@ static int64_t time_add(struct wall *w, uint32_t place, enum kp_part part, int64
 static void idle_add(struct wall *w, const struct moment *wait, uint32_t idle, enum kp_part part, int64_t from,
                      int64_t to)
 {
-    const int64_t ns = time_add(w, idle, part, from, to);
-    if (w->idle_sum && w->is_main && part == KP_PART_OTHER && wait->node == UNKNOWN) *w->idle_sum += ns;
+    w->where = part == KP_PART_OTHER && wait->node == UNKNOWN ? KP_WALL_GAP : KP_WALL_HOST;
+    (void)time_add(w, idle, part, from, to);
+    w->where = KP_WALL_HOST;
 }
 
 /* The first moment of autograd's threads that ends after `ns`. */
@@ -674,27 +674,14 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     wall_close(&w, &lanes);
 }
 
-static void parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_wall_options *options,
-                      bool has_device)
-{
-    struct kp_walllanes lanes = {0};
-    struct wall w = {.tree = tree, .options = options, .frames = frames_in(tree), .sums = into->host_ns};
-    w.idle_sum = &into->between_ns;
-    wall_begin(&w, &lanes);
-    if (lanes.count) (void)main_sweep(&w, &lanes, USE_TIME);
-    w.idle_sum = NULL;
-    w.sums = into->gpu_ns;
-    if (has_device) device_add(&w);
-    wall_close(&w, &lanes);
-}
-
-void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within)
-{
-    parts_add(into, tree, &(struct kp_wall_options){.within = within}, tree->has_device);
-}
-
 void kp_wall_parts_tell(const struct kp_tree *tree, kp_wall_fn tell, void *context)
 {
-    struct kp_wall_parts sums = {0};
-    parts_add(&sums, tree, &(struct kp_wall_options){.tell = tell, .context = context}, false);
+    const struct kp_wall_options options = {.tell = tell, .context = context};
+    struct kp_walllanes lanes = {0};
+    struct wall w = {.tree = tree, .options = &options, .frames = frames_in(tree)};
+    wall_begin(&w, &lanes);
+    if (lanes.count) (void)main_sweep(&w, &lanes, USE_TIME);
+    w.where = KP_WALL_DEVICE;
+    if (tree->has_device) device_add(&w);
+    wall_close(&w, &lanes);
 }

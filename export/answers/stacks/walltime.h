@@ -45,12 +45,12 @@ void kp_wall_seam_sums(const struct kp_wall_seam *seam, bool with_rest, struct k
 void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
                  struct kp_wall_told *told);
 
-/* What the paths of each part add up to, of the host's time and of the GPU's work: in far less time, without paths. */
-struct kp_wall_parts {
-    int64_t host_ns[KP_PARTS], gpu_ns[KP_PARTS];
-    int64_t between_ns; /* of host_ns[KP_PART_OTHER]: no op ran, and no Python function is known that did */
+/* Where a moment lies, which is told in place of a place. */
+enum kp_wall_where {
+    KP_WALL_HOST,
+    KP_WALL_GAP, /* the same, of KP_PART_OTHER: no op ran, and no Python function is known that did */
+    KP_WALL_DEVICE,
 };
-/* Adds a trace. kp_tree_set_forward_stacks() was called on the tree. within: only this time; or NULL */
-void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within);
-/* Tells each moment of the main thread with its part, and place 0. */
+/* Tells each moment of the main thread and of devices with its part: in far less time, without paths.
+ * kp_tree_set_forward_stacks() was called on the tree. */
 void kp_wall_parts_tell(const struct kp_tree *tree, kp_wall_fn tell, void *context);

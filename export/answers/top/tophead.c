@@ -505,22 +505,6 @@ static void no_step_print(FILE *out, const struct kp_top_report *r)
             s->first_step, s->last_step);
 }
 
-/* A bar of twenty letters: each is a twentieth of the step, and the part's first letter. */
-static void bar_print(FILE *out, const struct kp_stepparts *parts)
-{
-    enum { LETTERS = 20 };
-    int64_t all_ns = 0, until_ns = 0;
-    int shown = 0;
-    for (int i = 0; i < KP_STEPPARTS_SHOWN; i++) all_ns += kp_stepparts_ns(parts, kp_stepparts_order[i], false);
-    for (int i = 0; i < KP_STEPPARTS_SHOWN && all_ns; i++) {
-        const enum kp_part part = kp_stepparts_order[i];
-        until_ns += kp_stepparts_ns(parts, part, false);
-        for (; shown < (int)(LETTERS * (double)until_ns / (double)all_ns + 0.5); shown++)
-            fputc(part == KP_PART_OTHER ? '.' : kp_part_name(part)[0], out);
-    }
-    fputs("] ", out);
-}
-
 static void shares_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
@@ -541,13 +525,11 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
 /* What of a step that trains is for what. The host hands work to a GPU, and does not wait for it. */
 static void parts_of_step_print(FILE *out, const struct kp_top_report *r)
 {
-    char text[160];
+    char text[240], bar[KP_STEPPARTS_BAR + 1];
     if (!r->parts) return;
     const bool has_gpu = kp_stepparts_has_gpu(r->parts);
-    kp_stepparts_text(text, sizeof text, r->parts, false);
-    fputs("parts    [", out);
-    bar_print(out, r->parts);
-    fprintf(out, "%s%s\n", has_gpu ? "host: " : "", text);
+    fprintf(out, "parts    [%s] %s%s\n", kp_stepparts_bar(bar, r->parts), has_gpu ? "host: " : "",
+            kp_stepparts_text(text, sizeof text, r->parts, false));
     if (has_gpu) fprintf(out, "         GPU: %s\n", kp_stepparts_text(text, sizeof text, r->parts, true));
 }
 

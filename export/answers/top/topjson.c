@@ -119,7 +119,7 @@ static const char *part_key(size_t i)
     IF(S->comm_ns, MS, communication_ms, S->comm_ns) \
     F(MS, no_op_ms, S->rest_ns) \
     IF(HAS_PARTS, MS_BY, parts_ms_a_step, PARTS(false)) \
-    IF(HAS_PARTS, MS, other_in_no_op_ms_a_step, A_STEP(r->parts->of.between_ns, S)) \
+    IF(HAS_PARTS, MS, other_in_no_op_ms_a_step, A_STEP(r->parts->all.between_ns, S)) \
     IF(HAS_PARTS && kp_stepparts_has_gpu(r->parts), MS_BY, gpu_parts_ms_a_step, PARTS(true)) \
     IF(S->has_gpu, MS, gpu_busy_ms, S->gpu_ns) \
     IF(S->has_gpu, MS, gpu_wait_ms, S->gpu_wait_ns) \

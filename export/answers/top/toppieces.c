@@ -61,6 +61,7 @@ void kp_toppieces_close(struct kp_toppieces *p)
     kp_treepieces_close(p->trees);
     kp_top_fini(&p->top);
     kp_chosen_fini(&p->steps);
+    kp_stepparts_fini(&p->parts);
     kp_kineto_close(p->texts);
     free(p);
 }
@@ -77,6 +78,7 @@ bool kp_toppieces_end(struct kp_toppieces *p, struct kp_kineto *rest, struct kp_
     kp_top_add(top, &p->top);
     kp_summary_end(summary, &p->times, rest, &p->steps);
     *parts = p->parts;
+    p->parts = (struct kp_stepparts){0};
     *chosen = p->steps;
     p->steps = (struct kp_chosen){0};
     rest->profile_memory = top->has_memory;

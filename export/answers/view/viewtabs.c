@@ -192,7 +192,7 @@ static void head_make(struct kp_view *v)
 {
     struct kp_summary s;
     struct kp_stepparts parts = {0};
-    char wall[40], step[40], text[160];
+    char wall[40], step[40], text[240];
     const char *script = kp_kineto_fact(v->tree->trace, "kprof.script");
     kp_summary_make(&s, v->tree, &v->whole);
     kp_stepparts_add(&parts, v->tree, &v->whole);
@@ -207,6 +207,7 @@ static void head_make(struct kp_view *v)
         n += snprintf(v->head + n, sizeof v->head - (size_t)n, ": %s%s",
                       kp_stepparts_has_gpu(&parts) ? "on the host " : "",
                       kp_stepparts_text(text, sizeof text, &parts, false));
+    kp_stepparts_fini(&parts);
     if (s.lost && n > 0 && (size_t)n < sizeof v->head)
         snprintf(v->head + n, sizeof v->head - (size_t)n, ", %s%" PRIu64 " events dropped",
                  s.is_lost_least ? "at least " : "", s.lost);

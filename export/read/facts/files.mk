@@ -11,6 +11,7 @@ SRC_facts := \
     export/read/facts/pywait.c \
     export/read/facts/selftime.c \
     export/read/facts/unanswered.c \
+    export/read/facts/usualsteps.c \
     export/read/facts/valuereads.c \
     export/read/facts/vendor.c
 UNIT_facts := \
@@ -23,5 +24,6 @@ UNIT_facts := \
     test/unit/facts/test_percentiles.c \
     test/unit/facts/test_pywait.c \
     test/unit/facts/test_unanswered.c \
+    test/unit/facts/test_usualsteps.c \
     test/unit/facts/test_valuereads.c \
     test/unit/facts/test_vendor.c

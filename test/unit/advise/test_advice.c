@@ -235,8 +235,8 @@ static void each_and_one(const struct kp_advice *a, const char *each)
     assert_float_equal(a->findings[1].length_ns, 1.01e9, 1e3);
     assert_float_equal(a->step_ns, 60e6, 1e3); /* the means are of all steps */
     assert_int_equal(a->steps, 20);
-    assert_int_equal(a->usual.left_out, 1); /* but not of those that text shows */
-    assert_float_equal(a->usual.left_out_share, 1010.0 / 1200, 1e-4);
+    assert_int_equal(a->usual.of.left_out, 1); /* but not of those that text shows */
+    assert_float_equal(a->usual.of.left_out_share, 1010.0 / 1200, 1e-4);
     assert_float_equal(a->usual.step_ns, 10e6, 1e3);
 }
 

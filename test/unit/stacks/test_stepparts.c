@@ -28,7 +28,8 @@ static void training_put(struct little *t, bool has_gpu)
 
 static struct kp_stepparts parts_of(struct little *t, const struct kp_choice *choice)
 {
-    struct kp_stepparts parts = {0};
+    static struct kp_stepparts parts;
+    kp_stepparts_fini(&parts);
     assert_int_equal(choose(t, choice), 0);
     kp_stepparts_add(&parts, &t->tree, &t->chosen);
     return parts;
@@ -41,7 +42,7 @@ static void a_step_is_forward_backward_optimizer_and_the_rest(void **state)
     training_put(t, false);
     const struct kp_stepparts parts = parts_of(t, &everything);
     assert_true(kp_stepparts_has(&parts) && !kp_stepparts_has_gpu(&parts));
-    assert_int_equal(parts.steps_ns, 2000000);
+    assert_int_equal(parts.all.steps_ns, 2000000);
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_FORWARD, false), 800000);
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 600000);
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 398000);
@@ -139,7 +140,7 @@ static void one_step_alone_has_its_own(void **state)
     training_put(t, false);
     const struct kp_choice second = {.first_step = 1, .last_step = 1};
     const struct kp_stepparts parts = parts_of(t, &second);
-    assert_int_equal(parts.steps_ns, 1000000);
+    assert_int_equal(parts.all.steps_ns, 1000000);
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 300000);
 }
 
@@ -152,7 +153,7 @@ static void each_step_has_its_own_and_they_add_up_to_it(void **state)
     op(t, "aten::add", 750, 30);
     sums = parts_of(t, &everything);
     assert_int_equal(t->chosen.step_count, 2);
-    kp_stepparts_each(rows, &t->tree, &t->chosen);
+    for (int i = 0; i < 2; i++) kp_stepparts_row(rows[i], &sums.each[i]);
     for (int p = 0; p < KP_STEPPARTS_SHOWN; p++)
         assert_int_equal(rows[0][p] + rows[1][p], kp_stepparts_ns(&sums, kp_stepparts_order[p], false));
     for (int i = 0; i < 2; i++) {
@@ -162,6 +163,26 @@ static void each_step_has_its_own_and_they_add_up_to_it(void **state)
     }
     assert_int_equal(rows[0][0], 400000); /* forward */
     assert_int_equal(rows[1][1], 300000); /* backward */
+}
+
+/* The second step compiles for 100 ms in backward, which is nearly all time. */
+static void few_steps_that_have_half_of_all_time_are_left_out(void **state)
+{
+    struct little *t = *state;
+    char bar[KP_STEPPARTS_BAR + 1];
+    for (int i = 0, at = 0; i < 4; i++) {
+        const int more = i == 1 ? 100000 : 0;
+        numbered_step(t, i, at, 1000 + more);
+        event(t, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, at, 400 + more, "");
+        event(t, "user_annotation", "Optimizer.step#SGD.step", 1, at + 400 + more, 600, "");
+        at += 1000 + more;
+    }
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
+                        "forward 0.0 %, backward 40.0 %, optimizer 60.0 %, other 0.0 %; without 1 step that takes 97 % "
+                        "of all time");
+    assert_string_equal(kp_stepparts_bar(bar, &parts), "bbbbbbbboooooooooooo");
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 101600000); /* of all, as JSON has it */
 }
 
 static void a_gpus_work_is_of_the_part_that_asked_for_it(void **state)
@@ -178,8 +199,9 @@ static void a_gpus_work_is_of_the_part_that_asked_for_it(void **state)
 static void parts_are_a_hundred_percent_together(void **state)
 {
     (void)state;
-    struct kp_stepparts parts = {.steps_ns = 30000};
-    parts.of.host_ns[KP_PART_FORWARD] = parts.of.host_ns[KP_PART_BACKWARD] = parts.of.host_ns[KP_PART_LOADING] = 10000;
+    struct kp_stepparts parts = {.all.steps_ns = 30000};
+    parts.all.host_ns[KP_PART_FORWARD] = parts.all.host_ns[KP_PART_BACKWARD] = parts.all.host_ns[KP_PART_LOADING] =
+        10000;
     assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
                         "forward 33.4 %, backward 33.3 %, optimizer 0.0 %, data loading 33.3 %, other 0.0 %");
 }
@@ -192,7 +214,7 @@ static void an_op_of_no_part_is_other_all_the_same(void **state)
     op(t, "aten::randn", 765, 20);
     const struct kp_stepparts parts = parts_of(t, &everything);
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 202000);
-    assert_int_equal(parts.of.between_ns, 172000);
+    assert_int_equal(parts.all.between_ns, 172000);
     assert_string_equal(
         kp_stepparts_text(text, sizeof text, &parts, false),
         "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (8.6 % in gaps between these)");
@@ -226,6 +248,7 @@ int main(void)
         LITTLE(forward_does_not_reach_from_step_to_step),
         LITTLE(one_step_alone_has_its_own),
         LITTLE(each_step_has_its_own_and_they_add_up_to_it),
+        LITTLE(few_steps_that_have_half_of_all_time_are_left_out),
         LITTLE(a_gpus_work_is_of_the_part_that_asked_for_it),
         cmocka_unit_test(parts_are_a_hundred_percent_together),
         LITTLE(what_does_not_train_has_none),

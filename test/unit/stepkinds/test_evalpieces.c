@@ -57,6 +57,7 @@ static struct told pieces_read(const struct story *s)
     kp_toppieces_close(pieces);
     kp_top_fini(&top);
     kp_chosen_fini(&chosen);
+    kp_stepparts_fini(&parts);
     return t;
 }
 

@@ -45,6 +45,7 @@ static void pieces_tell(const struct story *s, const char *wanted)
     kp_toppieces_close(pieces);
     kp_top_fini(&top);
     kp_chosen_fini(&chosen);
+    kp_stepparts_fini(&parts);
     kp_kineto_close(trace);
 }
 

@@ -2,6 +2,7 @@
 /* finding.h - what a step is made of, what a finding and the advice of a trace are, and their words */
 #pragma once
 
+#include "export/read/facts/usualsteps.h"
 #include "export/read/tree/chosen.h"
 #include "export/answers/ranks/rankwaits.h"
 
@@ -81,10 +82,9 @@ struct kp_finding {
     bool is_each_nth;      /* of long steps: they are each Nth one */
     bool is_bursty;        /* of loading: `steps` of them wait for most of it */
 };
-/* The steps without those few that have most of all time, so that the mean is of no step. */
-struct kp_usual_steps {
-    double mean_ns[KP_SPLIT_PARTS], step_ns, left_out_share; /* share: of all time, what those few have */
-    size_t left_out;                                         /* 0: there are none such, and nothing is set */
+struct kp_usual_split {
+    struct kp_usual_steps of;
+    double mean_ns[KP_SPLIT_PARTS], step_ns; /* of these steps; of.left_out 0: nothing is set */
 };
 struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */
@@ -125,7 +125,7 @@ struct kp_advice {
     const char *waited_why; /* a sentence: what else than a busy machine it may be; or NULL */
     const char *crowded;    /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
     double evaluated_ns, waited_ns, crowded_ns; /* what these cost, the mean of a step */
-    struct kp_usual_steps usual;
+    struct kp_usual_split usual;
     const char *outside;       /* a sentence: how much of a phase lies in no step, if much does; or NULL */
     const char *guessed;       /* a sentence: its steps are guessed, of before a training; or NULL */
     const char *most;          /* a sentence: the own lines with most time, with ms and share; or NULL */
