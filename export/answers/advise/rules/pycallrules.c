@@ -21,18 +21,22 @@
 
 static const struct pycall_rule {
     uint32_t fact;
+    bool is_without_collectives; /* ranks wait there */
     struct kp_cost_rule rule;
 } rules[] = {
     {KP_NAME_FORMATS,
+     false,
      {0.05, EXPLAINS, KP_FINDING_TEXTS, "the step formats tensors as text (print(), str() or an f-string of a tensor)",
       "Format numbers in place of tensors (loss.item()), every N steps. Let the logger format: log.debug(\"%s\", "
       "tensor) "
       "makes no text where that level is off, an f-string always does."}},
     {KP_NAME_DEEPCOPY,
+     false,
      {0.03, EXPLAINS, "deepcopy-of-state", "copy.deepcopy() copies tensors one by one into new memory",
       "Copy into tensors that are kept: for name, value in model.state_dict().items(): kept[name].copy_(value). Copy "
       "the optimizer's state only if it is needed, and less often."}},
     {KP_NAME_DDP_BUFFERS,
+     true,
      {0.05, EXPLAINS, "ddp-buffers", "DistributedDataParallel sends its buffers to all ranks in each forward pass",
       "If each rank may keep its own, as with running statistics of BatchNorm, or all are equal anyway: "
       "DistributedDataParallel(..., broadcast_buffers=False). Keep large state, such as a queue of samples, in a plain "
@@ -53,7 +57,8 @@ static double weight_of(const struct kp_costrules *x, const struct kp_spans *wit
     return ns > 0 ? kp_cost_exposed(x, from_ns, to_ns) * (1 - left_out / ns) : 0;
 }
 
-static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const struct kp_costrules *x, uint32_t fact)
+static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const struct kp_costrules *x,
+                         const struct pycall_rule *call)
 {
     const bool has_calls = kp_costrules_has_calls(x);
     struct kp_thread_of_steps thread;
@@ -61,12 +66,12 @@ static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const str
     int64_t until = INT64_MIN;
     uint32_t was = 0; /* the line of the op before, if that is in a call */
     if (!kp_waits_thread(&thread, x)) return;
-    if (fact == KP_NAME_DDP_BUFFERS) kp_costrules_spans(x, KP_NAME_COLLECTIVE, &without); /* ranks wait there */
+    if (call->is_without_collectives) kp_costrules_spans(x, KP_NAME_COLLECTIVE, &without);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         const struct kp_kineto_event *const e = kp_tree_event(x->tree, i);
         if (e->tid != thread.tid || e->pid != thread.pid || node->end_ns <= until) continue;
-        const bool is = is_in_call(x, i, fact);
+        const bool is = is_in_call(x, i, call->fact);
         if (!is && !kp_costrules_is_op(x, i)) continue;
         const uint32_t line = is && !has_calls ? kp_costplace_line(x->tree, (int32_t)i) : 0;
         const int64_t from = (line && line == was) || until > node->start_ns ? until : node->start_ns;
@@ -84,7 +89,7 @@ static void calls_judge(struct kp_costrules *x, const struct pycall_rule *call)
     const size_t bytes = (x->chosen->step_count + 1) * sizeof(double);
     struct kp_cost cost = kp_cost_open(x);
     struct kp_spans times = {0};
-    calls_charge(&cost, &times, x, call->fact);
+    calls_charge(&cost, &times, x, call);
     double *const of = kp_kineto_room(x->chosen->step_count + 1, sizeof *of);
     memcpy(of, cost.of, bytes);
     if (kp_cost_tell(&cost, x, &call->rule)) {
