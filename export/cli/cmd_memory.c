@@ -301,6 +301,21 @@ static int form_set(struct memory_command *m, enum form form)
     return KP_EXIT_DONE;
 }
 
+static int format_take(struct memory_command *m, const char *value)
+{
+    for (m->format = FORMAT_N; --m->format > FORMAT_NONE && strcmp(value, format_names[m->format]) != 0;) continue;
+    return m->format ? KP_EXIT_DONE
+                     : kp_cli_misuse("memory", "a format is heaptrack, pprof, folded or json, not %s", value);
+}
+
+static int by_take(struct memory_command *m, const char *value)
+{
+    m->has_by = true;
+    for (m->by = KP_BY_PEAK; m->by < KP_BY_N && strcmp(value, kp_profile_by_names[m->by]) != 0; m->by++) continue;
+    return m->by < KP_BY_N ? KP_EXIT_DONE
+                           : kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
+}
+
 static int value_take(struct memory_command *m, int option, const char *value)
 {
     switch (option) {
@@ -323,16 +338,8 @@ static int value_take(struct memory_command *m, int option, const char *value)
         break;
     case LINES:
     case DEBUGINFO_PATH: kp_lines_option(&m->wish, flags[option].name, value); break;
-    case FORMAT:
-        for (m->format = FORMAT_N; --m->format > FORMAT_NONE && strcmp(value, format_names[m->format]) != 0;) continue;
-        if (!m->format) return kp_cli_misuse("memory", "a format is heaptrack, pprof, folded or json, not %s", value);
-        break;
-    case BY:
-        m->has_by = true;
-        for (m->by = KP_BY_PEAK; m->by < KP_BY_N && strcmp(value, kp_profile_by_names[m->by]) != 0; m->by++) continue;
-        if (m->by == KP_BY_N)
-            return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
-        break;
+    case FORMAT: return format_take(m, value);
+    case BY: return by_take(m, value);
     case LEAKS: m->leaks = true; break;
     case ALL_FRAMES:
         m->all_frames = true;
