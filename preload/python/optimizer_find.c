@@ -4,7 +4,7 @@
  *
  * Called by: torch/ops.c through python_bridge.h, inside a hook, at the end of an optimizer's step and at no other op;
  *            CPython, before it frees an object of a class that has stepped
- * Owns:      the address of torch's wrapper, once seen; tp_finalize of the classes that have stepped
+ * Owns:      what was seen: the address of torch's wrapper; tp_finalize of the classes that have stepped
  * Memory:    none. Locks: none, not even the GIL, which the caller may or may not have.
  * On fail:   0; the optimizer is then known by its name, as without Python
  * Costs:     8 system calls (process_vm_readv), a few microseconds; about 20 until the wrapper was seen. This is the
@@ -38,9 +38,7 @@ enum {
     MISSES_MAX = 16
 }; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
 
-static _Atomic(const void *) wrapper; /* code object of torch's wrapper; NULL: not seen yet */
-static _Atomic uint32_t misses;
-static _Atomic(const void *) watched; /* the class that was looked at last */
+static struct kp_optimizer_seen seen;
 
 static bool peek_at(const void *base, size_t offset, void *to, size_t bytes)
 {
@@ -108,20 +106,20 @@ static void finalize_watched(void *object) { kp_steps_optimizer_gone(identity_ma
  * Python has PyObject_GC_Del in tp_free, which shows that the offsets are right. For other classes kp_caller_is_gone
  * alone tells.
  */
-static void class_watch(const struct kp_python *python, const void *type)
+static void class_watch(const struct kp_python *python, struct kp_optimizer_seen *of, const void *type)
 {
     const void *release = NULL;
     const void *now = NULL;
     void (*const ours)(void *) = finalize_watched;
-    if (type == kp_load_relaxed(&watched) || !python->object_free) return;
-    kp_store_relaxed(&watched, type);
+    if (type == kp_load_relaxed(&of->watched) || !python->object_free) return;
+    kp_store_relaxed(&of->watched, type);
     if (!peek_at(type, TYPE_FREE, &release, sizeof release) || release != python->object_free) return;
     if (!peek_at(type, TYPE_FINALIZE, &now, sizeof now) || now) return;
     (void)kp_io_poke((uint8_t *)(uintptr_t)type + TYPE_FINALIZE, &ours, sizeof ours);
 }
 
 /* The first local of wrapper is the tuple `args`. */
-static uint64_t wrapper_self(const struct kp_python *python, const void *frame)
+static uint64_t wrapper_self(const struct kp_python *python, struct kp_optimizer_seen *of, const void *frame)
 {
     const void *args = NULL;
     const size_t items = python->layout.tuple_items;
@@ -132,7 +130,7 @@ static uint64_t wrapper_self(const struct kp_python *python, const void *frame)
     if (tuple[1] != python->tuple_type || !tuple[2]) return 0;
     const void *type = NULL;
     const uint64_t optimizer = identity_of(tuple[items / 8], &type);
-    if (optimizer) class_watch(python, type);
+    if (optimizer) class_watch(python, of, type);
     return optimizer;
 }
 
@@ -162,28 +160,22 @@ static const void *frame_find(const struct kp_python_layout *l, const void *thre
 }
 
 /* torch has one wrapper for all classes and keeps it, so its address identifies it until the module is loaded again. */
-uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state)
+uint64_t kp_python_optimizer_find(const struct kp_python *python, struct kp_optimizer_seen *of,
+                                  const void *thread_state)
 {
-    const void *code = kp_load_relaxed(&wrapper);
+    const void *code = kp_load_relaxed(&of->wrapper);
     const void *frame = code ? frame_find(&python->layout, thread_state, &code) : NULL;
-    if (frame) return wrapper_self(python, frame);
-    if (kp_load_relaxed(&misses) >= MISSES_MAX) return 0;
+    if (frame) return wrapper_self(python, of, frame);
+    if (kp_load_relaxed(&of->misses) >= MISSES_MAX) return 0;
     code = NULL;
     frame = frame_find(&python->layout, thread_state, &code);
     if (!frame) {
-        (void)kp_add_relaxed(&misses, 1);
+        (void)kp_add_relaxed(&of->misses, 1);
         return 0;
     }
-    kp_store_relaxed(&misses, 0);
-    kp_store_relaxed(&wrapper, code);
-    return wrapper_self(python, frame);
-}
-
-void kp_python_optimizer_forget(void)
-{
-    kp_store_relaxed(&misses, 0);
-    kp_store_relaxed(&wrapper, NULL);
-    kp_store_relaxed(&watched, NULL);
+    kp_store_relaxed(&of->misses, 0);
+    kp_store_relaxed(&of->wrapper, code);
+    return wrapper_self(python, of, frame);
 }
 
 uint64_t kp_caller_optimizer(void)
@@ -191,7 +183,7 @@ uint64_t kp_caller_optimizer(void)
     const struct kp_python *python = kp_python_get();
     if (!python) return 0;
     const int kept = errno;
-    const uint64_t found = kp_python_optimizer_find(python, python->thread_state());
+    const uint64_t found = kp_python_optimizer_find(python, &seen, python->thread_state());
     errno = kept;
     return found;
 }

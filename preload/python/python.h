@@ -48,7 +48,12 @@ static inline const void *kp_python_unheld(const struct kp_python_layout *l, con
 {
     return l->version >= 314 ? (const void *)((uintptr_t)held & ~(uintptr_t)3) : held;
 }
+struct kp_optimizer_seen {         /* of an interpreter; all zero: nothing yet */
+    _Atomic(const void *) wrapper; /* code object of torch's wrapper */
+    _Atomic uint32_t misses;
+    _Atomic(const void *) watched; /* the class that was looked at last */
+};
 /* optimizer_find.c: the `self` of the Optimizer.step that the calling thread is in, by `thread_state`'s frames. 0: not
  * found */
-uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state);
-void kp_python_optimizer_forget(void); /* forgets facts about one interpreter, as tests have several */
+uint64_t kp_python_optimizer_find(const struct kp_python *python, struct kp_optimizer_seen *seen,
+                                  const void *thread_state);

@@ -29,6 +29,7 @@ static struct {
     struct object adam, other;
     const void *args[6];
     struct kp_python python;
+    struct kp_optimizer_seen seen;
     int depth;
 } world;
 
@@ -64,7 +65,6 @@ static void push(const char *file, const char *name)
 static void begin(const struct kp_python_layout *layout)
 {
     memset(&world, 0, sizeof world);
-    kp_python_optimizer_forget();
     world.python = (struct kp_python){.layout = *layout, .tuple_type = &tuple_type};
     world.adam = world.other = (struct object){1, &list_type};
     world.args[0] = (const void *)1;
@@ -84,7 +84,7 @@ static void push_all(void)
     push("/home/me/train.py", "main");
 }
 
-static uint64_t ask(void) { return kp_python_optimizer_find(&world.python, world.thread); }
+static uint64_t ask(void) { return kp_python_optimizer_find(&world.python, &world.seen, world.thread); }
 
 static void the_optimizer_of_the_wrapper_is_found_in_every_layout(void **state)
 {
@@ -193,7 +193,7 @@ static void what_is_no_tuple_or_not_there_gives_nothing(void **state)
         put(world.codes[0], l->code_name, (const void *)24); /* innermost: read failures are passed by */
         put(world.frames[0], l->frame_back, (const void *)0x7fffdead0000);
         assert_true(ask() == 0);
-        assert_true(kp_python_optimizer_find(&world.python, NULL) == 0);
+        assert_true(kp_python_optimizer_find(&world.python, &world.seen, NULL) == 0);
     }
 }
 
@@ -206,7 +206,7 @@ static void an_error_of_every_read_ends_in_nothing(void **state)
         begin(&layouts[i]);
         push_all();
         for (reads = 1; reads < 100; reads++) {
-            kp_python_optimizer_forget();
+            memset(&world.seen, 0, sizeof world.seen);
             snprintf(order, sizeof order, "peek:%u+:1", reads);
             kp_fail_set(order);
             const bool survived = ask() != 0;
@@ -281,7 +281,7 @@ static void a_class_that_frees_or_finalizes_by_itself_is_left_alone(void **state
     class_begin(class, &other_free);
     assert_true(ask() != 0);
     assert_null(class[FINALIZE]);
-    kp_python_optimizer_forget();
+    memset(&world.seen, 0, sizeof world.seen);
     memcpy(&class[FINALIZE], &own, sizeof own);
     class_begin(class, &gc_del);
     assert_true(ask() != 0);
