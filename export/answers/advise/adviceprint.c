@@ -124,7 +124,7 @@ static void optimizer_print(FILE *out, const struct kp_advice *a)
 /* Findings, and notes behind them. An evaluation stands before what costs less. */
 static void findings_print(FILE *out, const struct kp_advice *a)
 {
-    const char *notes[KP_NOTES_MAX];
+    struct kp_note notes[KP_NOTES_MAX];
     const size_t note_count = kp_advice_notes(a, notes);
     bool is_told = false;
     for (size_t i = 0; i < a->count; i++) {
@@ -135,8 +135,9 @@ static void findings_print(FILE *out, const struct kp_advice *a)
         kp_adviceprint_finding(out, &a->findings[i], a->steps);
     }
     for (size_t i = 0; i < note_count; i++) {
-        const bool is_above = notes[i] == a->guessed || (notes[i] == a->crowded && kp_advice_is_crowded_first(a));
-        if (!is_above && !(is_told && notes[i] == a->evaluated)) line_print(out, "note     ", notes[i]);
+        const char *const note = notes[i].text;
+        const bool is_above = note == a->guessed || (note == a->crowded && kp_advice_is_crowded_first(a));
+        if (!is_above && !(is_told && note == a->evaluated)) line_print(out, "note     ", note);
     }
 }
 
@@ -345,7 +346,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
 void kp_finding_keep(struct kp_finding *r, struct kp_strings *texts)
 {
     FINDING(KEEP, )
-    KEEP_TEXT(r->longer_by) /* JSON has it not */
+    r->longer = kp_longer_steps_keep(&r->longer, texts); /* JSON has it not */
 }
 
 void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)

@@ -58,33 +58,6 @@ static void run_put_of(struct kp_page *page, const char *label, struct kp_jsonou
     kp_stepparts_fini(&r.parts);
 }
 
-/* The title of a note's card, by what it tells. */
-static const char *note_title(const struct kp_advice *a, const char *note)
-{
-    const struct {
-        const char *note, *title;
-    } rows[] = {{a->guessed, "Steps are guessed"},
-                {a->crowded, "Too few cores"},
-                {a->waited_why, "Why steps may be slow"},
-                {a->evaluated, "Evaluations"},
-                {a->recomputed, "Activation checkpointing"},
-                {a->again, "Passes without gradients"},
-                {a->lines_by, "Lines are not recorded"},
-                {a->slowed_by, "Recording takes time"},
-                {a->ahead, "Host and GPU"},
-                {a->overlaps, "Times that cannot be"},
-                {a->prompts, "Prompts"},
-                {a->no_op, "Time without an operator"},
-                {a->met, "Collectives"},
-                {a->outside, "Work outside of the steps"},
-                {a->most, "Hottest lines"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].note == note) return rows[i].title;
-    for (size_t i = 0; i < a->waited_count; i++)
-        if (a->waited[i].what == note) return "The machine was busy";
-    return "Note";
-}
-
 /* Copies what docs/reference/findings.md says below the finding's heading. Returns `out`, or NULL: it has none. */
 static const char *about(const char *id, char *out, size_t bytes)
 {
@@ -99,22 +72,32 @@ static const char *about(const char *id, char *out, size_t bytes)
     return out;
 }
 
-#define FINDING(F, IF)                                    \
-    F(BOOL, critical, r->is_critical)                     \
-    F(FIXED, cost, (0, r->step_ns))                       \
-    F(SHARE, share, r->share)                             \
-    F(SOME, share_of, r->share_of)                        \
-    F(WHOLE, steps, r->steps)                             \
-    F(TEXT, id, r->id)                                    \
-    F(SOME, about, about(r->id, room, sizeof room))       \
-    F(MAYBE, what, r->what)                               \
-    F(MAYBE, change, r->change)                           \
-    F(MAYBE, where, r->where)                             \
-    F(SOME, longer_by, r->longer_by)                      \
-    F(MAYBE, line, kp_finding_line(r, room, sizeof room)) \
-    F(BOOL, gap, r->is_gap)                               \
-    F(FIXED, bytes, (0, r->step_bytes))                   \
-    F(FIXED, once, (0, r->once_ns))                       \
+/* Names these steps for the page, which finds what the other ranks say of them: "48:86800,19:3000", in us. NULL: none. */
+const char *kp_page_longer_text(char *out, size_t bytes, const struct kp_longer_steps *longer)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < longer->count && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%ld:%.0f", i ? "," : "", longer->of[i].number,
+                                 longer->of[i].ns / 1e3);
+    return longer->count ? out : NULL;
+}
+
+#define FINDING(F, IF)                                                     \
+    F(BOOL, critical, r->is_critical)                                      \
+    F(FIXED, cost, (0, r->step_ns))                                        \
+    F(SHARE, share, r->share)                                              \
+    F(SOME, share_of, r->share_of)                                         \
+    F(WHOLE, steps, r->steps)                                              \
+    F(TEXT, id, r->id)                                                     \
+    F(SOME, about, about(r->id, room, sizeof room))                        \
+    F(MAYBE, what, r->what)                                                \
+    F(MAYBE, change, r->change)                                            \
+    F(MAYBE, where, r->where)                                              \
+    F(SOME, longer_by, kp_page_longer_text(room, sizeof room, &r->longer)) \
+    F(MAYBE, line, kp_finding_line(r, room, sizeof room))                  \
+    F(BOOL, gap, r->is_gap)                                                \
+    F(FIXED, bytes, (0, r->step_bytes))                                    \
+    F(FIXED, once, (0, r->once_ns))                                        \
     F(WHOLE, once_step, r->once_step)
 KP_FIELDS(finding, struct kp_finding, FINDING)
 
@@ -122,7 +105,7 @@ void kp_page_finding_put(struct kp_jsonout *j, const struct kp_finding *f) { fin
 
 struct advice {
     const struct kp_advice *of;
-    const char *notes[KP_NOTES_MAX];
+    struct kp_note notes[KP_NOTES_MAX];
     size_t note_count;
 };
 #define ADVICE(F, IF)                                                                        \
@@ -138,8 +121,8 @@ struct advice {
     F(BOOL, crowded_first, kp_advice_is_crowded_first(r->of))                                \
     F(MAYBE, evaluated_first, kp_advice_is_evaluated_first(r->of) ? r->of->evaluated : NULL) \
     F(LIST, findings, (finding, r->of->count, &r->of->findings[i]))                          \
-    F(TEXTS, notes, (r->note_count, r->notes[i]))                                            \
-    F(TEXTS, note_titles, (r->note_count, note_title(r->of, r->notes[i])))
+    F(TEXTS, notes, (r->note_count, r->notes[i].text))                                       \
+    F(TEXTS, note_titles, (r->note_count, r->notes[i].title))
 KP_FIELDS(advice, struct advice, ADVICE)
 
 static void advice_put_of(struct kp_page *page, struct kp_jsonout *j)

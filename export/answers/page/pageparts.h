@@ -108,6 +108,7 @@ void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, struct kp_js
 
 /* ---- pagehead.c ---- */
 
+const char *kp_page_longer_text(char *out, size_t bytes, const struct kp_longer_steps *longer);
 void kp_page_finding_put(struct kp_jsonout *j, const struct kp_finding *finding); /* its members */
 void kp_page_head_put(struct kp_page *page, const char *label, struct kp_jsonout *head);
 

@@ -101,7 +101,7 @@ static void most_put(struct kp_jsonout *j, const char *key, const struct kp_rank
 struct said { /* of a rank: it is late, or waited */
     long rank;
     struct kp_rankwords words;
-    const char *longer_by; /* of the finding of its steps that are long by communication; else NULL */
+    struct kp_longer_steps longer; /* of the finding of its steps that are long by communication; else none */
 };
 #define SAID(F, IF)                   \
     F(ID, rank, r->rank)              \
@@ -110,7 +110,7 @@ struct said { /* of a rank: it is late, or waited */
     F(BOOL, gpu, r->words.is_for_gpu) \
     F(BOOL, note, r->words.is_note)   \
     F(SHARE, part, r->words.part)     \
-    F(SOME, longer_by, r->longer_by)
+    F(SOME, longer_by, kp_page_longer_text(room, sizeof room, &r->longer))
 KP_FIELDS(said, struct said, SAID)
 
 /* What they say of the findings of steps that are long by communication. */
@@ -118,9 +118,8 @@ static void longer_put(struct kp_jsonout *j, const struct kp_rankwaits *ranks)
 {
     for (size_t i = 0; i < ranks->asked_count; i++) {
         const struct kp_rankasked *const a = &ranks->asked[i];
-        struct said said = {.rank = a->rank, .longer_by = a->longer_by};
-        if (kp_finding_of_longer(&said.words, ranks, a->rank, a->longer_by, a->is_each_nth))
-            kp_fields_put(j, NULL, &said_fields, &said);
+        struct said said = {.rank = a->rank, .longer = a->longer};
+        if (kp_finding_of_longer(&said.words, ranks, a->rank, &a->longer)) kp_fields_put(j, NULL, &said_fields, &said);
     }
 }
 

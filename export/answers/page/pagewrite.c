@@ -67,7 +67,7 @@ static int page_put(struct kp_page *page, struct kp_tree *tree, const char *labe
     if (rc) return rc;
     kp_rankwaits_add(ranks, tree, &page->chosen);
     for (size_t i = 0; i < page->advice->count && kp_rankwaits_rank(tree->trace) >= 0; i++)
-        kp_rankwaits_ask(ranks, page->advice->findings[i].longer_by, page->advice->findings[i].is_each_nth);
+        kp_rankwaits_ask(ranks, &page->advice->findings[i].longer);
     return kp_page_rank_put(page, label, ranks, out);
 }
 

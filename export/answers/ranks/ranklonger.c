@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "export/answers/ranks/rankwaits.h"
-#include "export/read/facts/nocore.h"
 #include "export/read/store/quantile.h"
 
 #define EXPLAINS_SHARE 0.5 /* of what the steps last longer */
@@ -22,11 +21,18 @@ struct ranklonger_seeking {
     struct kp_ranklonger core;
 };
 
-void kp_rankwaits_ask(struct kp_rankwaits *w, const char *longer_by, bool is_each_nth)
+struct kp_longer_steps kp_longer_steps_keep(const struct kp_longer_steps *longer, struct kp_strings *texts)
 {
-    if (w->trace_count && longer_by)
-        *KP_KINETO_NEXT(w->asked, w->asked_count, w->asked_capacity) = (struct kp_rankasked){
-            w->traces[w->trace_count - 1].rank, kp_strings_keep(w->texts, longer_by), is_each_nth};
+    struct kp_longer_steps out = *longer;
+    out.of = kp_strings_keep_list(texts, longer->of, longer->count * sizeof *longer->of);
+    return out;
+}
+
+void kp_rankwaits_ask(struct kp_rankwaits *w, const struct kp_longer_steps *longer)
+{
+    if (w->trace_count && longer->count)
+        *KP_KINETO_NEXT(w->asked, w->asked_count, w->asked_capacity) =
+            (struct kp_rankasked){w->traces[w->trace_count - 1].rank, kp_longer_steps_keep(longer, w->texts)};
 }
 
 static void parts_of(const struct kp_rankwaits *w, const struct kp_rankstep *s, double ns[PARTS])
@@ -59,20 +65,20 @@ static const struct kp_rankstep *step_of(const struct kp_rankwait *row, long num
 }
 
 /* What the others have more than usual in a step that lasts so much longer. */
-static void step_take(struct ranklonger_seeking *s, const struct kp_nocore_wait *longer)
+static void step_take(struct ranklonger_seeking *s, const struct kp_longer_step *longer)
 {
     double most = 0;
     s->all_ns += longer->ns;
     for (size_t i = 0; i < s->w->rank_count; i++) {
         const struct kp_rankwait *const row = &s->w->ranks[i];
-        const struct kp_rankstep *const step = row == s->row ? NULL : step_of(row, longer->first);
+        const struct kp_rankstep *const step = row == s->row ? NULL : step_of(row, longer->number);
         double ns[PARTS];
         if (!step) continue;
         parts_of(s->w, step, ns);
         s->own_ns[i] += fmin(longer->ns, fmax(0, ns[OWN] - s->usual[i].ns[OWN]));
         most = fmax(most, ns[NO_CORE] - s->usual[i].ns[NO_CORE]);
         if (ns[NO_CORE] <= s->core.ns) continue;
-        s->core = (struct kp_ranklonger){KP_RANKLONGER_CORE, row, longer->first, ns[NO_CORE]};
+        s->core = (struct kp_ranklonger){KP_RANKLONGER_CORE, row, longer->number, ns[NO_CORE]};
     }
     s->core_ns += fmin(longer->ns, most);
 }
@@ -90,17 +96,15 @@ static struct kp_ranklonger judge(const struct ranklonger_seeking *s, bool is_ea
     return (struct kp_ranklonger){.kind = KP_RANKLONGER_UNTOLD};
 }
 
-struct kp_ranklonger kp_rankwaits_longer(const struct kp_rankwaits *w, long rank, const char *longer_by,
-                                         bool is_each_nth)
+struct kp_ranklonger kp_rankwaits_longer(const struct kp_rankwaits *w, long rank, const struct kp_longer_steps *longer)
 {
     struct ranklonger_seeking s = {.w = w, .row = kp_rankwaits_row(w, rank)};
-    struct kp_nocore_wait longer;
-    if (!s.row || !longer_by) return (struct kp_ranklonger){.kind = KP_RANKLONGER_UNTOLD};
+    if (!s.row || !longer->count) return (struct kp_ranklonger){.kind = KP_RANKLONGER_UNTOLD};
     s.usual = kp_kineto_room(w->rank_count, sizeof *s.usual);
     s.own_ns = kp_kineto_zeros(w->rank_count, sizeof *s.own_ns);
     for (size_t i = 0; i < w->rank_count; i++) s.usual[i] = usual_of(w, &w->ranks[i]);
-    for (const char *at = longer_by; (at = kp_nocore_read(at, &longer));) step_take(&s, &longer);
-    const struct kp_ranklonger out = judge(&s, is_each_nth);
+    for (size_t i = 0; i < longer->count; i++) step_take(&s, &longer->of[i]);
+    const struct kp_ranklonger out = judge(&s, longer->is_each_nth);
     free(s.usual);
     free(s.own_ns);
     return out;

@@ -65,10 +65,18 @@ struct kp_rankwait {
     struct kp_keyindex calls; /* of ops in its steps: rankinputs.c */
     bool has_shapes, has_device;
 };
+struct kp_longer_step {
+    long number;
+    double ns; /* so much longer than the others */
+};
+struct kp_longer_steps { /* all zero: none */
+    const struct kp_longer_step *of;
+    size_t count;
+    bool is_each_nth; /* by no chance */
+};
 struct kp_rankasked { /* a question that waits for the traces of all ranks: kp_rankwaits_longer() */
     long rank;
-    const char *longer_by; /* one of `texts` */
-    bool is_each_nth;
+    struct kp_longer_steps longer; /* kept by `texts` */
 };
 struct kp_rankwaits { /* all zero: empty */
     struct kp_strings *texts;
@@ -161,12 +169,12 @@ struct kp_ranklonger {
     long step; /* in which that rank had no core for `ns`; -1: it lacked one in all steps alike */
     double ns;
 };
-/* Settled: why steps of a rank are long by communication. `longer_by`: as in struct kp_finding. What each Nth step has
- * is no chance. */
-struct kp_ranklonger kp_rankwaits_longer(const struct kp_rankwaits *waits, long rank, const char *longer_by,
-                                         bool is_each_nth);
+/* Settled: why steps of a rank are long by communication. */
+struct kp_ranklonger kp_rankwaits_longer(const struct kp_rankwaits *waits, long rank,
+                                         const struct kp_longer_steps *longer);
 /* Keeps that question, of the trace that was added last. */
-void kp_rankwaits_ask(struct kp_rankwaits *waits, const char *longer_by, bool is_each_nth);
+void kp_rankwaits_ask(struct kp_rankwaits *waits, const struct kp_longer_steps *longer);
+struct kp_longer_steps kp_longer_steps_keep(const struct kp_longer_steps *longer, struct kp_strings *texts);
 
 /* rankinputs.c: Keeps what ops a rank calls in its steps, with the shapes of their inputs. */
 void kp_rankinputs_add(struct kp_rankwaits *waits, struct kp_rankwait *row, const struct kp_tree *tree,

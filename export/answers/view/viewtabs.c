@@ -88,9 +88,9 @@ static void findings_make(struct kp_view *v, const struct kp_advice *a)
              a->is_well ? "Healthy: the steps compute for at least 90 % of their time."
                         : "No known mistake costs enough to be reported.");
     if (a->missing) note_add(tab, a->is_unrecorded ? "NOTE" : "INCOMPLETE", a->missing);
-    const char *notes[KP_NOTES_MAX];
+    struct kp_note notes[KP_NOTES_MAX];
     const size_t count = kp_advice_notes(a, notes);
-    for (size_t i = 0; i < count; i++) note_add(tab, "NOTE", notes[i]);
+    for (size_t i = 0; i < count; i++) note_add(tab, "NOTE", notes[i].text);
 }
 
 static void steps_make(struct kp_view *v)

@@ -8,6 +8,10 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/store/quantile.h"
 
+struct nocore_wait { /* of the steps first to last together */
+    long first, last;
+    double ns;
+};
 struct nocore {
     const struct kp_step *steps;
     size_t count, at; /* at: where the last wait was found; they come in order */
@@ -25,7 +29,8 @@ static double median_of(const struct kp_step *steps, size_t count)
     return median;
 }
 
-const char *kp_nocore_read(const char *at, struct kp_nocore_wait *out)
+/* Reads the first wait of "17:60000,20-24:3000", in us. Returns what is behind it; NULL: it is none. */
+static const char *wait_read(const char *at, struct nocore_wait *out)
 {
     char *end;
     out->first = out->last = strtol(at, &end, 10);
@@ -50,7 +55,7 @@ static double excess_of(const struct nocore *n, size_t step)
 }
 
 /* Shares a wait among the steps `from` to `end`: by what they are longer, and beyond that by their length. */
-static void wait_share(struct nocore *n, const struct kp_nocore_wait *w, size_t from, size_t end)
+static void wait_share(struct nocore *n, const struct nocore_wait *w, size_t from, size_t end)
 {
     double excess = 0, all = 0;
     for (size_t i = from; i < end; i++) excess += excess_of(n, i), all += length_of(&n->steps[i]);
@@ -63,7 +68,7 @@ static void wait_share(struct nocore *n, const struct kp_nocore_wait *w, size_t 
     }
 }
 
-static bool wait_take(struct nocore *n, const struct kp_nocore_wait *w)
+static bool wait_take(struct nocore *n, const struct nocore_wait *w)
 {
     const size_t from = step_find(n, w->first);
     size_t end = from;
@@ -80,10 +85,10 @@ bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_st
     memset(out, 0, count * sizeof *out);
     for (size_t i = 0; i < trace->fact_count; i++) { /* one fact a window */
         const char *at = kp_kineto_text(trace, trace->facts[i].text);
-        struct kp_nocore_wait w;
+        struct nocore_wait w;
         if (strcmp(kp_kineto_text(trace, trace->facts[i].path), KP_FACT_CORE_STEPS) != 0) continue;
         if (!(n.median_ns > 0)) n.median_ns = median_of(steps, count);
-        while ((at = kp_nocore_read(at, &w))) any |= wait_take(&n, &w);
+        while ((at = wait_read(at, &w))) any |= wait_take(&n, &w);
     }
     return any;
 }

@@ -5,12 +5,6 @@
 #include "export/read/tree/chosen.h"
 
 enum { KP_NOCORE_TOLD_PART = 10 }; /* what is less than a tenth of a step explains nothing */
-struct kp_nocore_wait {            /* of the steps first to last together */
-    long first, last;
-    double ns;
-};
-/* Reads the first wait of "17:60000,20-24:3000", in us. Returns what is behind it; NULL: it is none. */
-const char *kp_nocore_read(const char *at, struct kp_nocore_wait *out);
 /*
  * Writes for each step how long its thread had no core, ns. Steps with one wait together share it by what they last
  * longer than the median; where some of them are not among these, none gets any. False: no step waited, or the trace

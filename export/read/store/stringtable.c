@@ -193,6 +193,14 @@ const char *kp_strings_keep(struct kp_strings *s, const char *text)
     return text ? kp_strings_get(s, kp_strings_put(s, text, strlen(text))) : NULL;
 }
 
+void *kp_strings_keep_list(struct kp_strings *s, const void *list, size_t bytes)
+{
+    const size_t align = _Alignof(max_align_t);
+    if (!bytes) return NULL;
+    const uintptr_t at = (uintptr_t)room_for(s, bytes + align);
+    return memcpy((void *)((at + align - 1) & ~(uintptr_t)(align - 1)), list, bytes);
+}
+
 uint32_t kp_strings_put_from(struct kp_strings *s, struct kp_strings *from, uint32_t id)
 {
     const char *text = kp_strings_get(from, id);

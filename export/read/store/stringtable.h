@@ -60,6 +60,8 @@ static inline uint32_t kp_strings_marked(const struct kp_strings *strings, enum 
 }
 /* The same text as long as `strings` is open; NULL stays NULL. */
 const char *kp_strings_keep(struct kp_strings *strings, const char *text);
+/* A copy of the items, which lives as long; NULL for none. */
+void *kp_strings_keep_list(struct kp_strings *strings, const void *list, size_t bytes);
 uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);
 /* Notes what the program calls the module of a call "nn.Module: Linear_4". Two names of one text count as none. */
 void kp_strings_name_module(struct kp_strings *strings, uint32_t call, uint32_t name);

@@ -299,16 +299,16 @@ static void one_pass_before_the_training_is_no_evaluation(void **state)
 static void the_dearer_note_stands_first(void **state)
 {
     struct kp_advice a = {.evaluated = "e", .lines_by = "l", .evaluated_ns = 2, .steps = 1};
-    const char *notes[KP_NOTES_MAX];
+    struct kp_note notes[KP_NOTES_MAX];
     (void)state;
     kp_advice_waited_add(&a, &(struct kp_waited_steps){.what = "w", .some.all_ns = 1});
     assert_int_equal(kp_advice_notes(&a, notes), 3);
-    assert_string_equal(notes[0], "e");
+    assert_string_equal(notes[0].text, "e");
     kp_advice_waited_add(&a, &(struct kp_waited_steps){.what = "v", .some.all_ns = 2});
     assert_int_equal(kp_advice_notes(&a, notes), 4);
-    assert_string_equal(notes[0], "v");
-    assert_string_equal(notes[1], "w");
-    assert_string_equal(notes[2], "e");
+    assert_string_equal(notes[0].text, "v");
+    assert_string_equal(notes[1].text, "w");
+    assert_string_equal(notes[2].text, "e");
 }
 
 /* What takes least of all is left out. */

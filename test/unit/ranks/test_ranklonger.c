@@ -5,6 +5,7 @@
 #include "test/unit/tree/little_trace.h"
 
 enum { STEPS = 9, OWN_US = 30, COMM_US = 20, LONG = 5 };
+static const struct kp_longer_step longer_step = {LONG, 80e3};
 
 /* Steps of an op and a collective. Step LONG has so much more of each. kprof: members of the file's head. */
 static void rank_add(struct kp_rankwaits *w, int rank, int more_own, int more_comm, const char *kprof)
@@ -55,7 +56,8 @@ static void the_other_rank_had_no_core_or_more_to_do_or_neither(void **state)
         rank_add(&w, 0, 0, 80, none);
         rank_add(&w, 1, rows[i].more_own, rows[i].more_comm, rows[i].kprof);
         kp_rankwaits_settle(&w);
-        const struct kp_ranklonger longer = kp_rankwaits_longer(&w, 0, "5:80", rows[i].is_each_nth);
+        const struct kp_longer_steps steps = {&longer_step, 1, rows[i].is_each_nth};
+        const struct kp_ranklonger longer = kp_rankwaits_longer(&w, 0, &steps);
         if (longer.kind != rows[i].kind) fail_msg("row %zu: %d", i, (int)longer.kind);
         if (longer.kind != KP_RANKLONGER_UNTOLD) assert_int_equal(longer.of->rank, 1);
         if (longer.kind != KP_RANKLONGER_UNTOLD) assert_int_equal(longer.step, rows[i].step);
@@ -68,13 +70,16 @@ static void one_rank_alone_tells_nothing(void **state)
     struct kp_rankwaits w = {0};
     (void)state;
     rank_add(&w, 0, 0, 80, "\"core_had_us\":1000");
-    kp_rankwaits_ask(&w, "5:80", true);
-    kp_rankwaits_ask(&w, NULL, true); /* a finding of something else */
+    kp_rankwaits_ask(&w, &(struct kp_longer_steps){&longer_step, 1, true});
+    kp_rankwaits_ask(&w, &(struct kp_longer_steps){.is_each_nth = true}); /* a finding of something else */
     kp_rankwaits_settle(&w);
     assert_int_equal(w.asked_count, 1);
     assert_int_equal(w.asked[0].rank, 0);
-    assert_string_equal(w.asked[0].longer_by, "5:80");
-    assert_int_equal(kp_rankwaits_longer(&w, 0, "5:80", false).kind, KP_RANKLONGER_UNTOLD);
+    assert_int_equal(w.asked[0].longer.count, 1);
+    assert_ptr_not_equal(w.asked[0].longer.of, &longer_step); /* a copy */
+    assert_memory_equal(w.asked[0].longer.of, &longer_step, sizeof longer_step);
+    assert_true(w.asked[0].longer.is_each_nth);
+    assert_int_equal(kp_rankwaits_longer(&w, 0, &w.asked[0].longer).kind, KP_RANKLONGER_UNTOLD);
     kp_rankwaits_fini(&w);
 }
 

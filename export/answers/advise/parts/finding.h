@@ -75,12 +75,11 @@ struct kp_finding {
     double saves_ns;              /* of data-loading: what so many workers save a step, at most; 0: not known */
     long workers;                 /* 0: any number */
     bool has_most_step;
-    long most_step;           /* has_most_step: the step with most of it; else it is not known by step */
-    size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
-    bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
-    const char *longer_by; /* of steps that are long by communication: "48:86800,19:3000", in us, the longest first */
-    bool is_each_nth;      /* of long steps: they are each Nth one */
-    bool is_bursty;        /* of loading: `steps` of them wait for most of it */
+    long most_step;                /* has_most_step: the step with most of it; else it is not known by step */
+    size_t steps;                  /* in which it passes its bound; of no-op-runs: that have half of what it costs */
+    bool is_critical, is_gap;      /* is_gap: it costs the time before `where`, in which nothing runs */
+    struct kp_longer_steps longer; /* by communication, the longest first, for the other ranks to explain */
+    bool is_bursty;                /* of loading: `steps` of them wait for most of it */
 };
 struct kp_usual_split {
     struct kp_usual_steps of;
@@ -141,8 +140,11 @@ struct kp_advice {
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
 enum { KP_NOTES_MAX = 16 + KP_WAITED_MAX };
+struct kp_note {
+    const char *text, *title; /* a sentence; what it tells */
+};
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
-size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
+size_t kp_advice_notes(const struct kp_advice *advice, struct kp_note notes[KP_NOTES_MAX]);
 /* Puts the group among `waited` and its time into waited_ns. */
 void kp_advice_waited_add(struct kp_advice *advice, const struct kp_waited_steps *steps);
 /* Something lacks in what was recorded; `missing` may also tell of settings that were off. */
@@ -188,10 +190,10 @@ struct kp_rankwords {
 /* Says of a finding of KP_FINDING_COMM, which the traces of all ranks explain, whether its rank waits for another, or
  * (without a GPU) for the network or a core. False: these tell no more. */
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
-/* Of steps that are long by communication (longer_by): whether other ranks had no core then, or which one came last.
- * False: neither is known. */
-bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank, const char *longer_by,
-                          bool is_each_nth);
+/* Of steps that are long by communication: whether other ranks had no core then, or which one came last. False: neither
+ * is known. */
+bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank,
+                          const struct kp_longer_steps *steps);
 /* All of that for the advice of a rank. */
 void kp_advice_of_rank(struct kp_advice *advice, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts);
 /* The finding of the rank for which the others wait. No trace alone tells it: that rank's steps compute all the time.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rankwords.c - what the traces of all ranks tell of the findings of one: for whom it waits, and why */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/advise/parts/finding.h"
-#include "export/read/facts/nocore.h"
 #include "export/show/units.h"
 
 #define KP_SHARE_LATE 0.05 /* as of communication */
@@ -105,22 +103,16 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     return true;
 }
 
-/* "step 48", "steps 19, 18 and 3 more". Returns the first of them. */
-static long steps_name(char *out, size_t bytes, const char *longer_by)
+/* "step 48", "steps 19, 18 and 3 more". */
+static void steps_name(char *out, size_t bytes, const struct kp_longer_steps *steps)
 {
     enum { NAMED = 3 };
-    struct kp_nocore_wait one;
-    char names[64] = "";
-    size_t count = 0, used = 0;
-    long first = -1;
-    for (const char *at = longer_by; (at = kp_nocore_read(at, &one)); count++) {
-        if (!count) first = one.first;
-        if (count < NAMED)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%ld", count ? ", " : "", one.first);
-    }
-    if (count > NAMED) snprintf(out, bytes, "steps %s and %zu more", names, count - NAMED);
-    else snprintf(out, bytes, "step%s %s", kp_units_s(count), names);
-    return first;
+    char names[80] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < steps->count && i < NAMED; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%ld", i ? ", " : "", steps->of[i].number);
+    if (steps->count > NAMED) snprintf(out, bytes, "steps %s and %zu more", names, steps->count - NAMED);
+    else snprintf(out, bytes, "step%s %s", kp_units_s(steps->count), names);
 }
 
 /* How long that rank had none: in one step, or everywhere. */
@@ -130,28 +122,29 @@ static void core_name(char *out, size_t bytes, const struct kp_ranklonger *longe
     else snprintf(out, bytes, "%.0f %% of the time that it wanted one", 100 * kp_rankwait_no_core(longer->of));
 }
 
-bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank, const char *longer_by,
-                          bool is_each_nth)
+bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank,
+                          const struct kp_longer_steps *steps)
 {
-    const struct kp_ranklonger longer = kp_rankwaits_longer(ranks, rank, longer_by, is_each_nth);
-    char steps[96], core[64];
+    const struct kp_ranklonger longer = kp_rankwaits_longer(ranks, rank, steps);
+    char names[128], core[64];
     *out = (struct kp_rankwords){.part = 1, .is_note = longer.kind == KP_RANKLONGER_CORE};
     if (longer.kind == KP_RANKLONGER_UNTOLD) return false;
-    const long first = steps_name(steps, sizeof steps, longer_by);
+    steps_name(names, sizeof names, steps);
     if (longer.kind == KP_RANKLONGER_OWN) {
         snprintf(out->what, sizeof out->what,
                  "some steps last much longer than the others (%s): they wait for rank %ld, "
                  "which then does more than in other steps",
-                 steps, longer.of->rank);
+                 names, longer.of->rank);
         snprintf(out->change, sizeof out->change,
-                 "See what rank %ld does in them: kprof report --step %ld of its trace.", longer.of->rank, first);
+                 "See what rank %ld does in them: kprof report --step %ld of its trace.", longer.of->rank,
+                 steps->of[0].number);
         return true;
     }
     core_name(core, sizeof core, &longer);
     snprintf(out->what, sizeof out->what,
              "%s took longer in collectives, which end when all ranks have run: rank %ld had "
              "no CPU core for %s",
-             steps, longer.of->rank, core);
+             names, longer.of->rank, core);
     return true;
 }
 
@@ -160,23 +153,18 @@ void kp_finding_drop(struct kp_advice *a, struct kp_finding *f)
     memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
 }
 
-/* `longer_by` has the longest first. */
 static void waited_note(struct kp_advice *a, const struct kp_finding *f, const char *what)
 {
-    struct kp_waited_steps of = {.what = what, .count = f->steps, .some.all_ns = f->step_ns * (double)a->steps};
-    const char *const last = strrchr(f->longer_by, ',');
-    char *colon;
-    of.longest = strtol(f->longer_by, &colon, 10);
-    of.some.most_ns = 1e3 * strtod(colon + 1, NULL);
-    of.some.least_ns = 1e3 * strtod(strchr(last ? last : f->longer_by, ':') + 1, NULL);
-    kp_advice_waited_add(a, &of);
+    const struct kp_longer_step *const of = f->longer.of;
+    const struct kp_some_steps some = {of->ns, of[f->longer.count - 1].ns, f->step_ns * (double)a->steps};
+    kp_advice_waited_add(a, &(struct kp_waited_steps){what, f->steps, of->number, some});
 }
 
 /* Gives the finding these words and this cost, or the advice the note in its place. */
 static void finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words,
                            struct kp_strings *texts)
 {
-    if (words->is_note && f->longer_by) waited_note(a, f, kp_strings_keep(texts, words->what));
+    if (words->is_note && f->longer.count) waited_note(a, f, kp_strings_keep(texts, words->what));
     else if (words->is_note) {
         char both[1024];
         snprintf(both, sizeof both, "%s%s%s", words->what, a->met ? "; " : "", a->met ? a->met : "");
@@ -190,7 +178,7 @@ static void finding_reword(struct kp_advice *a, struct kp_finding *f, const stru
     f->change = kp_strings_keep(texts, words->change);
     f->step_ns *= words->part;
     f->share *= words->part;
-    if (!f->longer_by) f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+    if (!f->longer.count) f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
 }
 
 void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts)
@@ -198,7 +186,7 @@ void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, lo
     struct kp_rankwords words;
     for (size_t i = a->count; i-- > 0;) {
         struct kp_finding *const f = &a->findings[i];
-        if (f->longer_by && kp_finding_of_longer(&words, ranks, rank, f->longer_by, f->is_each_nth))
+        if (f->longer.count && kp_finding_of_longer(&words, ranks, rank, &f->longer))
             finding_reword(a, f, &words, texts);
         else if (strcmp(f->id, KP_FINDING_COMM) == 0 && kp_finding_of_rank(&words, ranks, rank) &&
                  (words.is_for_gpu || !a->has_gpu))

@@ -162,20 +162,17 @@ static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *co
     return text;
 }
 
-/* What these steps last longer, for the other ranks to explain (kp_finding.longer_by). */
-static const char *longer_by_text(const struct kp_costrules *x, const struct kp_cost *cost)
+static struct kp_longer_steps longer_steps(const struct kp_costrules *x, const struct kp_cost *cost)
 {
-    size_t count = 0, bytes;
-    char *text = NULL;
-    size_t *const at = cost_order(x, cost, &count);
-    FILE *const out = open_memstream(&text, &bytes);
-    for (size_t i = 0; out && i < count; i++)
-        fprintf(out, "%s%ld:%.0f", i ? "," : "", x->chosen->steps[at[i]].number, cost->of[at[i]] / 1e3);
-    if (out) fclose(out);
-    const char *const kept = kp_strings_keep(x->tree->trace->strings, text);
-    free(text);
+    struct kp_longer_steps out = {0};
+    size_t *const at = cost_order(x, cost, &out.count);
+    struct kp_longer_step *const of = kp_kineto_room(out.count + 1, sizeof *of);
+    for (size_t i = 0; i < out.count; i++)
+        of[i] = (struct kp_longer_step){x->chosen->steps[at[i]].number, cost->of[at[i]]};
+    out.of = kp_strings_keep_list(x->tree->trace->strings, of, out.count * sizeof *of);
+    free(of);
     free(at);
-    return kept;
+    return out;
 }
 
 /* The number of the step that costs most. */
@@ -303,6 +300,32 @@ static bool is_told(const struct kp_costrules *x, const struct compared *c, bool
     return is;
 }
 
+/* Tells the part that these steps have more of. Frees the cost. */
+static struct kp_finding *part_tell(struct kp_costrules *x, const struct compared *with,
+                                    const struct kp_cost_rule *rule, enum kp_split_part part)
+{
+    struct kp_cost *const cost = with->cost;
+    const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu, is_one = cost->least == 1,
+               is_outlier = strcmp(rule->id, outliers.id) == 0;
+    struct kp_cost_rule of_part = *rule;
+    if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
+    if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
+    if (rule == &drift) of_part.change = drift_change(part, is_gap);
+    const char *numbers = numbers_text(x, cost);
+    struct kp_longer_steps longer = {0};
+    if (part == KP_SPLIT_COMM && !x->out->has_gpu) longer = longer_steps(x, cost);
+    const bool has_begin = is_outlier && part != KP_SPLIT_LOADING;
+    const char *begin = has_begin ? kp_stepbegin_text(x, cost->of, with->longer) : "";
+    double *weights = is_gap || part == KP_SPLIT_LOADING ? more_weights(x, with) : NULL;
+    struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
+    kp_costrules_core(x, f);
+    if (f) longer_name(x, f, numbers, part, is_gap ? weights : NULL, is_one, begin);
+    if (f && part == KP_SPLIT_LOADING) kp_loadepochs_tell(x, weights, f);
+    if (f) f->longer = longer, f->longer.is_each_nth = !is_outlier;
+    free(weights);
+    return f;
+}
+
 /* Tells the steps that the cost charges, against those beside them. Frees the cost. */
 static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compared *with,
                                       const struct kp_cost_rule *rule)
@@ -326,24 +349,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;
     for (size_t i = 0; i < x->chosen->step_count && has_place; i++)
         kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, with, is_gap});
-    struct kp_cost_rule of_part = *rule;
-    const bool is_outlier = strcmp(rule->id, outliers.id) == 0;
-    if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
-    if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
-    if (rule == &drift) of_part.change = drift_change(part, is_gap);
-    const char *numbers = numbers_text(x, cost);
-    const char *const longer_by = part == KP_SPLIT_COMM && !x->out->has_gpu ? longer_by_text(x, cost) : NULL;
-    const bool has_begin = is_outlier && part != KP_SPLIT_LOADING;
-    const char *begin = has_begin ? kp_stepbegin_text(x, cost->of, with->longer) : "";
-    double *weights = is_gap || part == KP_SPLIT_LOADING ? more_weights(x, with) : NULL;
-    const bool is_one = cost->least == 1;
-    struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
-    kp_costrules_core(x, f);
-    if (f) longer_name(x, f, numbers, part, is_gap ? weights : NULL, is_one, begin);
-    if (f && part == KP_SPLIT_LOADING) kp_loadepochs_tell(x, weights, f);
-    if (f) f->longer_by = longer_by, f->is_each_nth = !is_outlier;
-    free(weights);
-    return f;
+    return part_tell(x, with, rule, part);
 }
 
 /* ---- the rules ---- */
@@ -453,7 +459,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
     if (f && one != SIZE_MAX) once_set(f, x, l, one);
     const bool is_most = f && one == SIZE_MAX && f->steps >= MOST_STEPS_LEAST && f->share >= MOST_SHARE;
-    if (f) f->is_each_nth = is_again;
+    if (f) f->longer.is_each_nth = is_again;
     if (f) f->is_critical |= is_most || (is_again && f->share >= KP_SHARE_CRITICAL);
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
