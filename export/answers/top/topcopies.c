@@ -2,7 +2,6 @@
 /* topcopies.c - prints copies and fills of a GPU by direction: how many, how much, how fast, and the host's memory */
 #include "export/answers/top/toptable.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/show/columns.h"

@@ -2,7 +2,6 @@
 /* toporder.c - leaves out the rows of a report that are empty, and sorts the others */
 #include "export/answers/top/toprows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/read/store/qsort.h"

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
 #include "export/read/store/procstate.h"
 #include "export/read/store/quantile.h"
 

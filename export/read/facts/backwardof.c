@@ -7,7 +7,6 @@
  */
 #include "export/read/facts/backwardof.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/read/store/keyindex.h"

@@ -2,7 +2,6 @@
 /* kineto_append.c - puts a trace behind another of the same process, so that both are read as one */
 #include "export/read/parse/kineto_parse.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/read/kineto/kineto_facts.h"

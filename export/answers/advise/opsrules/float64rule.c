@@ -8,7 +8,6 @@
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "export/answers/advise/opsrules/opsrules.h"
 #include "export/show/shapetext.h"

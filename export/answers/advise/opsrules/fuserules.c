@@ -7,7 +7,6 @@
  */
 #include "export/answers/advise/parts/costrules.h"
 
-#include <stdlib.h>
 
 #include "export/answers/advise/opsrules/opsrules.h"
 

@@ -7,7 +7,6 @@
  */
 #include "export/answers/advise/parts/adviseparts.h"
 
-#include <stdlib.h>
 
 enum { COMPILING_LEAST_NS = 2000000 };
 

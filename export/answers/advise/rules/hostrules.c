@@ -11,7 +11,6 @@
 
 #include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/rules.h"
-#include "export/read/frames/framename.h"
 #include "export/read/facts/valuereads.h"
 
 static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC,

@@ -17,7 +17,6 @@
 #include "export/read/frames/framename.h"
 #include "export/show/units.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { PASSES_LEAST = 2, TAIL_MORE_NS = 10000000 };

@@ -9,7 +9,6 @@
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
-#include <stdlib.h>
 
 #define CALLS_SLACK 0.5 /* more than usual in the mean */
 
