@@ -14,6 +14,12 @@ static inline bool kp_loader_has_workers(const char *name)
 }
 
 /*
+ * Do workers load most of it? They wait for a core as well, and no trace tells how long: what the step waits for them
+ * is a share of the step as it was, with its own waits.
+ */
+bool kp_loads_by_workers(const struct kp_costrules *rules);
+
+/*
  * loadepochs.c: where the steps with `waits` for a loader with workers begin an epoch, says so, and what to change.
  * False: they do not, or a step asks for no batch.
  */

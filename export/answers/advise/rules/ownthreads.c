@@ -11,7 +11,6 @@
 
 #include "export/answers/advise/parts/costrules.h"
 
-
 #include "export/read/facts/selftime.h"
 #include "export/answers/top/timeshares.h"
 

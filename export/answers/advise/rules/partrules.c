@@ -272,19 +272,12 @@ static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule
     return rule->measure == KP_SPLIT_IDLE && !out->has_gpu;
 }
 
-/* Workers wait for a core as well: no trace tells how long, so that their part of a step is of the step as it was. */
-static bool loads_by_workers(const struct kp_costrules *x)
-{
-    const struct kp_costplace *const most = kp_costplaces_most(&x->places->parts[KP_SPLIT_LOADING]);
-    return most && kp_loader_has_workers(kp_kineto_text(x->tree->trace, most->name));
-}
-
 /* The splits without what the rule does not judge; the caller frees them. NULL: it judges all. */
 static struct kp_step_split *judged_of(const struct kp_costrules *x, const struct advice_rule *rule,
                                        const struct kp_step_split *splits, struct kp_loadcore *taken)
 {
     if (is_no_op(x->out, rule)) return without_reads(x, splits);
-    if (rule->measure != KP_SPLIT_LOADING || loads_by_workers(x)) return NULL;
+    if (rule->measure != KP_SPLIT_LOADING || kp_loads_by_workers(x)) return NULL;
     return kp_loadcore_splits(x, splits, taken);
 }
 
