@@ -72,7 +72,7 @@ static const char *about(const char *id, char *out, size_t bytes)
     return out;
 }
 
-/* Names these steps for the page, which finds what the other ranks say of them: "48:86800,19:3000", in us. NULL: none. */
+/* Names these steps for the page, which finds by it what other ranks say: "48:86800,19:3000", in us. NULL: none. */
 const char *kp_page_longer_text(char *out, size_t bytes, const struct kp_longer_steps *longer)
 {
     size_t used = 0;
