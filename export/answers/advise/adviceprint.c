@@ -151,7 +151,7 @@ void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
 /* Says what was looked at, since a cost may lie elsewhere. */
 static void nothing_print(FILE *out, const struct kp_advice *a)
 {
-    fprintf(out, "%s: no known mistake costs enough to be reported", verdict_words[kp_advice_verdict(a)]);
+    fputs("no known mistake costs enough to be reported", out);
     if (a->steps)
         fprintf(out, " (looked at %zu step%s: operators, data loading, %s%s)", a->steps, kp_units_s(a->steps),
                 a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0 ? "communication, " : "",
@@ -166,6 +166,14 @@ static void evaluated_print(FILE *out, const struct kp_advice *a)
     fprintf(out, " (%zu more below)", a->count);
 }
 
+/* The machine costs the program more than it does itself. */
+static void crowded_print(FILE *out, const struct kp_advice *a)
+{
+    kp_plain_put(out, a->crowded);
+    if (a->count) fprintf(out, " (%zu more below)", a->count);
+    else fputs(". In the program itself ", out), nothing_print(out, a);
+}
+
 /* The first line is the answer in one sentence. */
 static void verdict_print(FILE *out, const struct kp_advice *a)
 {
@@ -175,10 +183,10 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
         return;
     }
     fputs("verdict  ", out);
-    if (kp_advice_is_crowded_first(a)) kp_plain_put(out, a->crowded);
+    if (kp_advice_is_crowded_first(a)) crowded_print(out, a);
     else if (kp_advice_is_evaluated_first(a)) evaluated_print(out, a);
     else if (!a->count && a->met) kp_plain_put(out, a->met);
-    else if (!a->count) nothing_print(out, a);
+    else if (!a->count) fprintf(out, "%s: ", verdict_words[kp_advice_verdict(a)]), nothing_print(out, a);
     else if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns)), kp_plain_put(out, f->what);
     else {
         if (f->step_ns > 0) fprintf(out, "%.0f %% %s: ", 100 * f->share, f->share_of ? f->share_of : "of a step");
