@@ -166,8 +166,11 @@ static void row_cut(FILE *out, const char *line, size_t columns, bool has_colour
     if (fit < bytes) fprintf(out, "..%s", has_colour && begin && (!end || end < begin) ? COLOUR_OFF : "");
 }
 
-/* JSON and pages are for programs. */
-static bool is_data(const char *line) { return line[0] == '{' || line[0] == '[' || line[0] == '<'; }
+/* JSON is for programs. A name of C or Python may begin with < or [. */
+static bool is_data(const char *line)
+{
+    return line[0] == '{' || (line[0] == '[' && (!line[1] || strchr("[{\"]", line[1])));
+}
 
 /* Returns the bytes of a word at the line's start that has a colour, and its mark. */
 static size_t severity_of(const char *line, char *mark)

@@ -89,6 +89,14 @@ static void what_is_for_programs_stays_as_it_is(void **state)
     (void)state;
     assert_line("{\"verdict\": \"found\",  \"steps\":  12, \"file\": \"x\"}", 20, true,
                 "{\"verdict\": \"found\",  \"steps\":  12, \"file\": \"x\"}\n");
+    assert_line("[[1, 2, 3, 4, 5, 6],  [7],  [8]]", 20, true, "[[1, 2, 3, 4, 5, 6],  [7],  [8]]\n");
+}
+
+static void a_name_with_a_bracket_first_is_no_data(void **state)
+{
+    (void)state;
+    assert_line("<built-in method f>  1.000us  2  3", 20, true, "<built-in method f..\n");
+    assert_line("[param|forward]      1.000us  2  3", 20, true, "[param|forward]   ..\n");
 }
 
 static void a_stream_that_is_no_terminal_has_no_columns_and_no_marks(void **state)
@@ -118,6 +126,7 @@ int main(void)
         cmocka_unit_test(a_row_is_cut_and_not_wrapped),
         cmocka_unit_test(severities_and_names_have_a_colour_if_it_is_wanted),
         cmocka_unit_test(what_is_for_programs_stays_as_it_is),
+        cmocka_unit_test(a_name_with_a_bracket_first_is_no_data),
         cmocka_unit_test(a_stream_that_is_no_terminal_has_no_columns_and_no_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
