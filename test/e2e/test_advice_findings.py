@@ -47,11 +47,11 @@ def test_threads_are_counted_against_cores_and_ranks(threads, said, tmp_path):
     assert [said in finding["what"] for finding in findings] == ([True] if said else [])
     if said:
         wanted = 4 // int(threads.get("local_world_size", 1))
-        calls = "" if "omp_num_threads" in threads else "where the program calls it itself "
-        assert f"OMP_NUM_THREADS={wanted}, or {calls}torch.set_num_threads({wanted})" in findings[0]["change"]
+        calls = "" if "omp_num_threads" in threads else "where .* itself "
+        assert re.search(rf"OMP_NUM_THREADS={wanted}, or {calls}torch\.set_num_threads\({wanted}\)", findings[0]["change"])
 
 
-@pytest.mark.parametrize("dur, number, why", [(20, 1, "in ops of at most 0.020 ms. One thread"), (40_000, 2, "in ops of at least 40.000 ms")])
+@pytest.mark.parametrize("dur, number, why", [(20, 1, "at most 0.020 ms. One thread"), (40_000, 2, "at least 40.000 ms")])
 def test_threads_that_wait_for_one_another_have_a_cost_and_their_ops_say_how_many_to_have(dur, number, why, tmp_path):
     """One call of four lasts ten times as long in each fifth step."""
     trace, at = advicetraces.Trace(kprof={"cores": 2, "busy_threads": 17, "python_gc": "1"}), 10_000
@@ -569,6 +569,9 @@ def test_more_of_the_training_itself_is_no_evaluation(tmp_path):
     assert advised(evaluating(tmp_path / "each.pt.trace.json", usual=0))["evaluated"] is None  # a teacher in each step
 
 
+SLOWER = "the same number of calls as in the others, but slower"
+
+
 def one_slow_product(path, usual=None, slow=None, threads=None, drifts=False):
     """Twenty steps of a product of 20 ms. That of step 12 takes 300 ms, or with `drifts` each step more than the one before; shapes as told."""
     head = {"kprof": {"python_gc": "1", **threads}} if threads else {}
@@ -595,7 +598,7 @@ def test_a_slow_step_of_the_same_ops_of_the_same_shapes_is_a_note(tmp_path):
                                         for finding in larger["findings"]] == [(12, 280.0, 300.0, 0, "the extra time of this step is ops")]
     unknown = one_slow_product(tmp_path / "unknown.pt.trace.json")
     assert unknown["waited"] == [] and [finding["what"].split(": ")[-1] for finding in unknown["findings"]] == [
-        "the same number of calls as in the others, but slower"]
+        SLOWER]
     assert "--record-shapes" in unknown["findings"][0]["change"] and "waited for a core" in unknown["findings"][0]["change"]
 
 
@@ -627,7 +630,7 @@ def test_a_slower_thread_is_so_in_torchs_own_code_too(tmp_path):
 @pytest.mark.parametrize("slow, told", [
     ((6, 11, 1, None, 20, False, 4), "the extra time of these steps is ops"),  # a hook of the program, which runs in the engine
     ((11, 1, 1, [[8, 8]], 20, True), "the extra time of these steps is ops"),  # an op more
-    ((66, 1, 1, None, 12), "the extra time of these steps is ops: the same number of calls as in the others, but slower")])  # more than others on the machine cause
+    ((66, 1, 1, None, 12), f"the extra time of these steps is ops: {SLOWER}")])  # more than others on the machine cause
 def test_slow_steps_that_did_more_or_cost_much_stay_a_finding(tmp_path, slow, told):
     advice = two_slower_steps(tmp_path / "t.pt.trace.json", *slow)
     finding, = [finding for finding in advice["findings"] if finding["id"] == "slow-steps"]
@@ -689,10 +692,13 @@ def test_a_pause_that_may_be_the_garbage_collector_says_how_to_see_it(tmp_path):
     assert "kprof run --with-stack 1 --python-gc --schedule 16-18 -- ..." in change and "whether Python collected garbage" in change
 
 
+COLLECTS = "the step waits for Python's garbage collector, most in step"
+
+
 @pytest.mark.parametrize("pauses, name, said", [
     ({17: 130}, "slow-steps", "the extra time of this step is Python's garbage collector"),
-    ({9: 70, 17: 130}, "python-gc", "the step waits for Python's garbage collector, most in steps 17, 9"),
-    ({number: 10 + 130 * (number == 17) for number in range(3, 23)}, "python-gc", "the step waits for Python's garbage collector, most in step 17")])
+    ({9: 70, 17: 130}, "python-gc", f"{COLLECTS}s 17, 9"),
+    ({number: 10 + 130 * (number == 17) for number in range(3, 23)}, "python-gc", f"{COLLECTS} 17")])
 def test_collections_of_garbage_are_told_once(pauses, name, said, tmp_path):
     found = advised(collecting(tmp_path / "on.pt.trace.json", pauses))["findings"]
     assert [(finding["id"], finding["what"].split(": ")[-1]) for finding in found] == [(name, said)]
@@ -730,7 +736,7 @@ def reading(between, late=0):
 def test_reads_are_charged_with_the_loop_around_them(tmp_path):
     found = {finding["id"]: finding for finding in advised(reading(2).write(tmp_path / "loop.pt.trace.json"))["findings"]}["reads-in-step"]
     assert found["step_ms"] == pytest.approx(49 * 0.120 + 0.085, rel=0.01)  # from the first turn's ops on; the last read's loop ends with it
-    assert found["what"].startswith("Python reads 50 values per step") and "the loop around them, at train.py:12 sick (5.885 ms)" in found["what"]
+    assert found["what"].startswith("Python reads 50 values per step") and ", at train.py:12 sick (5.885 ms)" in found["what"]
     late = {finding["id"]: finding for finding in advised(reading(2, 900).write(tmp_path / "late.pt.trace.json"))["findings"]}["reads-in-step"]
     assert late["step_ms"] == pytest.approx(49 * 0.120 + 0.9 + 0.085, rel=0.01)  # it waited for a core: the loop is on one line
     far = {finding["id"]: finding for finding in advised(reading(10).write(tmp_path / "far.pt.trace.json"))["findings"]}["reads-in-step"]

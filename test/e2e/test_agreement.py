@@ -379,7 +379,7 @@ def test_traces_of_workers_are_read_by_a_budget_of_their_own(tmp_path):
     trace = with_workers(tmp_path / "large.pt.trace.json", names=120_000)
     for command in ("advise", "html"):
         said = harness.cli(command, trace, *(["--json"] if command == "advise" else ["-o", tmp_path / "page.html"]))
-        assert said.returncode == 0 and "too much for a file" not in said.stderr, said.stderr
+        assert said.returncode == 0 and "too much for" not in said.stderr, said.stderr
     assert json.loads(harness.cli("advise", "--json", trace).stdout)["findings"][0]["change"].startswith("Make an item cheaper")
 
 

@@ -23,7 +23,7 @@ def events(*times):
 
 
 ENOENT, NO_TRACE = os.strerror(errno.ENOENT), "byte 1: not a trace, which is JSON"
-NO_EVENT, IN_AN_EVENT, NOT_JSON = "no such event in it", "the file ends inside an event", "not JSON: NaN or Infinity in place of a number"
+NO_EVENT, IN_AN_EVENT, IN_JSON = "no such event in it", "the file ends inside an event", "the file ends inside the JSON"
 ALL_EVENTS = NO_EVENT + "; kprof events FILE lists all\n"
 AGAIN = "; copy it again, or write it again where its spool was left: kprof recover FOLDER\n"
 REFUSED = {  # what each command says
@@ -32,18 +32,18 @@ REFUSED = {  # what each command says
     "head": (WHOLE[:300], IN_AN_EVENT + AGAIN),
     "empty": (b"", "the file is empty" + AGAIN),
     "empty_gzip": (gzip.compress(b""), "the file is empty"),
-    "blank": (b" \n", "the file ends inside the JSON"),
+    "blank": (b" \n", IN_JSON),
     "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, NO_TRACE),
     "log": (b"step 1 loss 0.5\n" * 100, NO_TRACE),
     "metrics": (b'{"loss":[1,2,3]}', "not a trace"),
     "no_list": (b'{"traceEvents":5}', "not a trace"),
-    "deep": (b"[" * 100000, "the file ends inside the JSON"),
-    "not_a_number": (events((b"1", b"2"), (b"5", b"NaN")), NOT_JSON + " (1 events read before it)"),
-    "infinite": (events((b"-Infinity", b"2")), NOT_JSON),
+    "deep": (b"[" * 100000, IN_JSON),
+    "not_a_number": (events((b"1", b"2"), (b"5", b"NaN")), "place of a number (1 events read before it)"),
+    "infinite": (events((b"-Infinity", b"2")), "not JSON: NaN or Infinity"),
     "a_string_of_17_mb": (b'{"traceEvents":[{"ph":"X","name":"' + b"a" * (17 << 20), "of more than 16 MB begins near here"),
     "an_event_of_66_mb": (b'{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","args":{"a":[' + (b'"' + b"a" * (1 << 20) + b'",') * 66,
                           "an event of more than 64 MB begins near here"),
-    "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "control character in a string"),
+    "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "control character"),
     "utf16": (events((b"1", b"2")).decode().encode("utf-16"), NO_TRACE + " (this is UTF-16)"),
     "page": (b"<!DOCTYPE html><html>404</html>", NO_TRACE + " (this is HTML or XML): expected a value"),
     "pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "(this is a Git LFS pointer: git lfs pull)"),

@@ -68,8 +68,8 @@ def test_the_sentence_is_right_where_nobody_watches(how, tmp_path, torch_double)
 def test_a_killed_program_is_told_with_where_its_signal_is_known(tmp_path, torch_double):
     folder = tmp_path / "k"
     harness.cli("run", "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, "fault", "0"))
-    hint = "  only its parent knows the signal: kprof run notes it with --advise, with --json or on a terminal"
-    assert harness.cli("why", folder).stdout.splitlines()[1:] == [hint]
+    hint, = harness.cli("why", folder).stdout.splitlines()[1:]
+    assert hint.startswith("  only its parent knows ")
 
 
 @pytest.mark.parametrize("how", [how for how, (_, signal) in ENDS.items() if signal])

@@ -14,6 +14,7 @@ import spoolrecords
 from test_heap import SOURCE, profile_of
 
 PROGRAM = SOURCE / "pyleaks.py"
+AT_END = "still there at the end, most bytes first:"
 
 
 def line_of(mark):
@@ -40,6 +41,9 @@ def folded(run, *flags, by="leaked"):
     assert said.returncode == 0, said.stderr
     lines = [line.rsplit(" ", 1) for line in said.stdout.splitlines()]
     return [(frames.split(";"), int(size)) for frames, size in lines]
+
+
+AT_END = "still there at the end"
 
 
 def of_python(frames):
@@ -76,7 +80,7 @@ def test_leaked_tensors_name_their_line(tmp_path):
     assert at(of_python(frames)[-1], "tensors", "leak_tensors")
     inside = frames[frames.index(of_python(frames)[-1]) + 1:]
     assert any("THPVariable" in frame or "torch" in frame or "at::" in frame for frame in inside)
-    said = harness.cli("memory", run.trace).stdout.split("still there at the end")[1].split("there at the peak")[0]
+    said = harness.cli("memory", run.trace).stdout.split(AT_END)[1].split("there at the peak")[0]
     assert f"{size / (1 << 20):.2f} MiB in 11 blocks" in said and f"leak_tensors at {PROGRAM.name}:{line_of('tensors')} in Python\n" in said
     sites = facts.load(run.trace)["kprof_heap"]["sites"]
     stack = next(site["stack"] for site in sites if site["live_bytes"] == size)
@@ -176,7 +180,7 @@ def test_leaks_of_each_step(tmp_path):
     assert len(row.findall(all_rows)) == len(found["steps"]) and "-n 0" not in all_rows, all_rows
     whole = harness.cli("memory", run.trace).stdout
     assert "\nwhat the steps left, without the start-up: kprof memory --leaks\n" in whole
-    assert len(re.findall(r"^ {4}[\d.]+ (?:[KMG]i)?B in \d+ block", whole.split("still there at the end, most bytes first:")[1].split("\n\n")[0], re.M)) == 3, whole
+    assert len(re.findall(r"^ {4}[\d.]+ (?:[KMG]i)?B in \d+ block", whole.split(AT_END)[1].split("\n\n")[0], re.M)) == 3, whole
     assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
     if shutil.which("heaptrack_print"):  # sizes of each step on their own change nothing for it
         said = subprocess.run(["heaptrack_print", profile], capture_output=True, text=True, timeout=harness.LONG, check=True).stdout

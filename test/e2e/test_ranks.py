@@ -2,6 +2,7 @@
 """Jobs of several ranks: which of them record (KPROF_RANKS), and how all begin with one step (kprof ctl DIR start)."""
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import re
@@ -110,7 +111,7 @@ def run_late(folder, *arguments, **settings):
 
 def test_the_late_rank_is_told_with_its_line(tmp_path):
     number, traces, of = run_late(tmp_path / "out", KPROF_WITH_STACK="ops", KPROF_RECORD_SHAPES=1)
-    line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms per step there, ([0-9.]+) ms on the other\. It calls aten::mm 13 times per step, the other 1\.$"
+    line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms per step there, ([0-9.]+) ms on the other\. [^.]* aten::mm 13 times .* 1\.$"
     waits, late = of[0][0], of[1][0]
     assert waits["what"].startswith("the step waits for rank 1, ") and late["id"] == "late-rank", of
     assert late["line"] == f"late_rank.py:{number} load", late
@@ -128,7 +129,7 @@ def test_the_late_rank_is_told_with_its_larger_inputs(tmp_path, shapes):
     number, _, of = run_late(tmp_path / "out", "larger", KPROF_WITH_STACK="ops", KPROF_RECORD_SHAPES=int(shapes))
     for finding in (of[0][0], of[1][0]):
         assert re.search(rf"\. Its inputs are 16\.0 times as large from aten::fill_ at late_rank\.py:{number} load on: \[400, 400\] there, \[100, 100\] on the other\.$"
-                         if shapes else r"\. Larger inputs are not ruled out: kprof run --record-shapes compares them\.$", finding["change"]), of
+                         if shapes else r"\. Larger inputs .*: kprof run --record-shapes [^.]*\.$", finding["change"]), of
 
 
 # ---- the process group knows it ----
@@ -248,11 +249,14 @@ def steps_of(path):
     return [int(e["name"].split("#")[1]) for e in facts.steps(facts.load(path))]
 
 
+NO_PART = "takes no part in a start of all ranks"
+
+
 def assert_none_takes_part(run, why):
     run.wait_for(lambda: all(run.status(rank).get("step", 0) > 3 for rank in (0, 1)))
     time.sleep(2)  # a second line would come with the next look
     assert run.end() == [0, 0], run.err
-    assert all(text.count("takes no part in a start of all ranks") == 1 and why in text for text in run.err), run.err
+    assert all(text.count(NO_PART) == 1 and why in text for text in run.err), run.err
 
 
 def said(process):
@@ -502,7 +506,7 @@ def test_a_full_disk_leaves_the_programs_alone(tmp_path, job):
         with contextlib.suppress(OSError), open(tmp_path / "out/full", "wb", buffering=0) as full:
             while full.write(bytes(4096)):
                 pass
-        assert_none_takes_part(job(2), "No space left on device")
+        assert_none_takes_part(job(2), os.strerror(errno.ENOSPC))
     finally:
         subprocess.run(["umount", "-l", str(tmp_path / "out")], check=True)
 
@@ -515,7 +519,7 @@ def test_a_rank_whose_file_has_a_second_name_is_left_out(tmp_path, job):
     answer = run.start("--steps", "1")
     assert json.loads(answer.stdout)["ranks"] == 1 and "job's user alone: left out" in answer.stderr
     assert run.end() == [0, 0]
-    assert [text.count("takes no part in a start of all ranks") for text in run.err] == [0, 1], run.err
+    assert [text.count(NO_PART) for text in run.err] == [0, 1], run.err
 
 
 def test_two_commands_at_a_time_and_a_folder_without_locks(tmp_path, job):

@@ -248,12 +248,12 @@ def test_the_wait_for_a_core_is_told(tmp_path):
     said = json.loads(harness.cli("report", run.trace, "--json").stdout)
     assert had + waited <= 1.02 * 1000 * said["wall_ms"] + 2000
     assert said["core_waited"] == pytest.approx(waited / (had + waited), abs=1e-5) and said["core_waited"] > 0.3
-    share, times = re.search(r"The main thread had no CPU core for (\d+) % of the time in which .* took ([\d.]+) times as long as on a free core\n",
+    share, times = re.search(r"The main thread had no CPU core for (\d+) % .* took ([\d.]+) times as long .*\n",
                              harness.cli("report", run.trace).stdout).groups()
     assert float(share) == pytest.approx(100 * said["core_waited"], abs=0.6) and float(times) == pytest.approx((had + waited) / had, abs=0.06)
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
-    assert advice["crowded"].startswith(f"the main thread had no CPU core for {share} % of the time in which it was ready to run. Its work took {times} times as long")
-    waits = re.search(r"waits for a CPU core per step: A ([1-9.]\S* [mu]s), B (\S+ [mu]s)\. ", harness.cli("diff", run.trace, run.trace).stdout).groups()
+    assert re.match(rf"the main thread had .* {share} % .* took {re.escape(times)} times ", advice["crowded"]), advice["crowded"]
+    waits = re.search(r" core per step: A ([1-9.]\S* [mu]s), B (\S+ [mu]s)\. ", harness.cli("diff", run.trace, run.trace).stdout).groups()
     assert waits[0] == waits[1]
 
 
@@ -272,7 +272,7 @@ def test_a_step_that_had_no_core_is_told_so(tmp_path, schedule):
     assert re.search(told, harness.cli("report", run.trace, "--step", "30").stdout)
     assert f"  no core for {step['no_core_ms']:.3f}\n" in harness.cli("report", run.trace, "--by", "step", "-n", "0").stdout
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
-    assert any(re.search(r"^steps? .*\b30\b.* slow because (it waited [\d.]+ ms|they waited) for a CPU core", waited["what"]) for waited in advice["waited"])  # others may wait longer
+    assert any(re.search(r"^steps? .*\b30\b.* slow because (it waited [\d.]+ ms|they waited) .* core", waited["what"]) for waited in advice["waited"])  # others may wait longer
     assert not any("step 30 " in finding["what"] and "not counting" not in finding["what"] for finding in advice["findings"])
 
 
@@ -285,7 +285,7 @@ def test_a_step_before_the_window_is_told_beside_the_recorded_ones(tmp_path):
                             harness.cli("report", run.trace).stdout).groups()
     assert float(told) == pytest.approx(bare, rel=0.01) and float(times) == pytest.approx(said["steps"]["median_ms"] / bare, abs=0.01)
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
-    assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times as long as before recording ("))
+    assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times "))
     all_steps = harness.run_kprof("longer_in_window.py", tmp_path / "all").ok()
     assert "bare_step_ms" not in json.loads(harness.cli("report", all_steps.trace, "--json").stdout)
 
@@ -336,7 +336,7 @@ def test_evaluations_are_as_long_as_the_programs_own_clock_says(tmp_path, kind, 
     lines = harness.cli("advise", run.trace).stdout.splitlines()
     costs = [float(cost[1]) if (cost := re.search(r": ([\d.]+) [mu]?s per step", line)) else None for line in lines if line.startswith(("WARN", "CRIT", "note     " + found[0][0]))]
     assert kind != "rollout" or costs[0] is None, lines  # the largest part first
-    assert kind != "rollout" or re.match(r"verdict  (\d\d % of the time of steps and rollouts: rollouts, [\d.]+ ms per step|nothing found|the main thread had no CPU core)", lines[0]), lines
+    assert kind != "rollout" or re.match(r"verdict  (\d\d % of .* steps and rollouts: rollouts, [\d.]+ ms per step|nothing found|the main thread had no )", lines[0]), lines
 
 
 MASKED_LOOP = """import time, torch
@@ -408,10 +408,9 @@ def test_a_large_trace_has_its_prompts_in_the_head(tmp_path, shapes):
         at += times * 20_000
     trace = tmp_path / "t.pt.trace.json"
     trace.write_text(json.dumps({"schemaVersion": 1, "record_shapes": int(shapes), "kprof": {"version": "1"}, "traceEvents": events}))
-    told = ("steps 0, 20, 40, 60, each 20th step, process a prompt, 80 ms (median of 4); the other steps produce a token each, 20 ms (median of 76)"
-            + ("" if shapes else "; so say their ops; --record-shapes tells the tokens"))
+    told = r"\n {9}steps 0, 20, 40, 60, each 20th step, process a prompt, 80 ms \(median of 4\); .*, 20 ms \(median of 76\)" + ("" if shapes else "; .*--record-shapes .*") + r"\n"
     for options in ([], ["--partial"]):
-        assert f"\n         {told}\n" in harness.cli("report", *options, trace).stdout, options
+        assert re.search(told, harness.cli("report", *options, trace).stdout), options
 
 
 UNRECORDED_EVALUATIONS = """import time, torch

@@ -2,6 +2,7 @@
 """kprof report and diff of traces with a GPU: each number beside one that this file counts in the JSON."""
 import collections
 import json
+import re
 import statistics
 
 import pytest
@@ -70,7 +71,7 @@ def test_many_reads_are_a_line_and_advise_names_their_line(tmp_path):
         assert numbers(path)["value_reads"] == reads * advicetraces.STEPS
         line = f"reads    {reads} single values per step are read (.item() and the like): `kprof advise` has their lines\n"
         assert (line in told("report", path)) == is_told
-        assert (f"Seen: {reads} calls of .item() and the like per step, with the loop around them at train.py:12 sick (" in told("advise", path)) == is_told
+        assert bool(re.search(rf"Seen: {reads} calls of \.item\(\) .* at train\.py:12 sick \(", told("advise", path))) == is_told
 
 
 def test_losses_are_a_lower_bound_where_the_file_says_so(tmp_path):

@@ -2,6 +2,7 @@
 """kprof run on a terminal, or with --advise: the findings of the newest trace are said when the program has ended, and it ends as the program did."""
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -152,7 +153,7 @@ def test_a_signal_that_ends_the_program_is_told_with_what_is_kept(tmp_path, numb
     code = f"import os, signal, torch; torch.ones(2).sum(); signal.signal({number}, signal.SIG_DFL) if {number} != 9 else 0; os.kill(os.getpid(), {number})"
     done = harness.cli("run", "--advise", "-o", tmp_path / "out", "--", harness.PYTHON, "-c", code)
     assert done.returncode == -number
-    said = done.stderr.replace("; the kernel killed a process because memory ran out", "")  # of another program on this machine
+    said = re.sub("; the kernel killed [^.]*", "", done.stderr)  # of another program on this machine
     assert f"kprof: killed by signal {number} ({name}). The recording until then is kept. Next: kprof report {tmp_path / 'out'}" in said
     assert "aten::sum" in harness.cli("report", tmp_path / "out").stdout
 

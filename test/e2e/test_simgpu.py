@@ -67,7 +67,7 @@ def by_correlation(events, truth, category):
     pairs = [(event, done.pop(event["args"]["correlation"])) for event in of(events, category)]
     assert pairs
     first = min(event["args"]["correlation"] for event, _ in pairs)
-    assert not [row for row in done.values() if row["correlation"] > first], "some work is not in the trace"
+    assert not [row for row in done.values() if row["correlation"] > first], "the trace lacks some work"
     return pairs
 
 

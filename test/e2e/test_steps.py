@@ -259,9 +259,12 @@ def test_a_call_that_never_came_is_said(tmp_path):
         "report", run.trace).stdout
 
 
+UNNAMED = "has such a name; kprof events lists the names"
+
+
 @pytest.mark.parametrize("asked, said", [
-    ("op:aten::nope", "op:aten::nope never came: no op has such a name; kprof events lists the names"),
-    ("range:nope", "range:nope never came: no record_function range has such a name; kprof events lists the names"),
+    ("op:aten::nope", f"op:aten::nope never came: no op {UNNAMED}"),
+    ("range:nope", f"range:nope never came: no record_function range {UNNAMED}"),
     ("call:*:nofunc", f"call:*:nofunc {UNMET}; {REMEDY}")])
 def test_a_step_that_no_name_matched_is_said(mini, tmp_path, asked, said):
     script = mini("for _ in range(3): op(b'aten::sum')\n")
@@ -329,7 +332,7 @@ def test_generate_leads_to_its_tokens(tmp_path):
     whole, each = (int(re.search(r"\((\d+) steps by call", r.err)[1]) for r in (run, tokens))
     assert whole == 8 and each > whole, tokens.explain()
     advice = harness.cli("advise", tokens.trace).stdout  # the first step has the start of recording in it, and is left out
-    found = re.search(r"note     steps ([\d, ]+?)(?: and (\d+) more)?(?:, each \d+\w+ step,)? process a prompt, [\d.]+ ms \(median of 7\); the other steps produce a token each, "
+    found = re.search(r"note     steps ([\d, ]+?)(?: and (\d+) more)?(?:, each \d+\w+ step,)? process a prompt, [\d.]+ ms \(median of 7\); the other steps .*, "
                       rf"[\d.]+ ms \(median of {each - 8}\)\n", advice)
     assert found and {int(n) % (each // 8) for n in found[1].split(", ")} == {0}, advice
 
@@ -395,7 +398,7 @@ def test_steps_that_were_guessed_until_the_optimizers_first_are_told(tmp_path):
     told = "\n         a step is a call of a model and the time since the call before: they ran before the first step by optimizer\n"
     assert told in harness.cli("report", guessed).stdout and "a step is" not in harness.cli("report", trained).stdout
     both = harness.cli("advise", guessed, trained).stdout
-    assert both.index(str(trained)) < both.index(str(guessed)) < both.index("guess    before the training (an evaluation or a warm-up) the steps are calls of a model: ")
+    assert both.index(str(trained)) < both.index(str(guessed)) < both.index("guess    before the training (") < both.index(" are calls of a model: ")
 
 
 def test_the_closing_line_leaves_out_the_batches_of_an_optimizer(tmp_path):

@@ -74,7 +74,7 @@ def test_what_lies_behind_the_optimizer_is_told_to(tmp_path, marked):
     assert what.endswith("(steps 18, 28, 38, each 10th step): the extra time of these steps is ops, at their start, after the optimizer of the step before "
                          "(for step 18 that of step 17)")
     what, = slow_of(trained(tmp_path / "one.pt.trace.json", {18}, marked=marked, first=first))
-    assert re.fullmatch(r"step 18 lasts 60.0 ms longer than the median: the extra time of this step is ops, at its start, after the optimizer of step 17", what)
+    assert re.fullmatch(r"step 18 lasts 60\.0 ms .* ops, at its start, .* step 17", what)
 
 
 @pytest.mark.parametrize("case", [{"at_begin": False}, {"source": "kprof_step"}])

@@ -90,7 +90,7 @@ CASES = [
         Told("late-rank", line=at("ranks.py", "x = next(loader", " main"), severity="critical", says=("the other ranks wait for this one",)),
         Told("exposed-communication", says=("waits for rank 1, which arrived last at ",))]),
     Case("7a its twin", "ranks.py", STACKS, [], args=["even"], ranks=2, also={"exposed-communication", "no-op-runs", *BUSY}),  # of short steps, DDP's Python is much
-    Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "late by its own work"), told=[
+    Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "late by its own"), told=[
         Told("text", "seconds", says=(r"\ASTUCK +rank 1 has been in enumerate\(DataLoader\)\S+ for ([\d.]+) s",)),
         Told("text", says=(rf"for [\d.]+ s, at {at('ranks.py', 'x = next(loader')} main",))]),
     Case("10 evaluation", "evaluates.py", STACKS, args=["often"], read=["advise"], quick=True, told=[
@@ -107,7 +107,7 @@ CASES = [
         Told("text", "less_ms", says=(r"change +[a-z ]+: -([\d.]+) (?:us|ms|s) per step",))]),
     Case("12 its twin", "commits.py", STACKS, args=["second"], than=["second"], read=["diff"], told=[Told("text", says=("no change beyond noise|not certain",))]),
     Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], refuses="No such file", told=[
-        Told("text", says=(r"nothing was recorded: \S+ ran no PyTorch op and no CUDA call\. kprof does not time lines of plain Python\.",))]),
+        Told("text", says=(r"nothing was recorded: \S+ ran no PyTorch op .* plain Python\.",))]),
     *(Case(f"14 C by ctypes{how}", "native.py", flags, [Told("no-op-runs", "native_ms", line=line, says=(rf"([\d.]+) ms of it {where}",))])
       for how, flags, line, where in (("", STACKS, "native.py", "before"),
                                     *((", its line", SOME, line, f"in {line}") for line in (at("native.py", "def guard", " def guard"),)))),

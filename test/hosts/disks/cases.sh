@@ -318,7 +318,7 @@ case_quota_btrfs() {
   claim_same
   claim_no_wait 400
   claim_counted
-  claim_told "[Qq]uota|left free for the program" "No space left|is full"
+  claim_told "[Qq]uota|left free for the" "No space left|is full"
 }
 case_quota_ext4() { # root has no quota, so another user runs it
   local said
@@ -332,7 +332,7 @@ case_quota_ext4() { # root has no quota, so another user runs it
   ended
   claim_same
   claim_no_wait 400
-  claim_told "[Qq]uota|left free for the program" "No space left|is full"
+  claim_told "[Qq]uota|left free for the" "No space left|is full"
 }
 limited() { # first words of the shell
   settings=(KPROF_DIR="$at/k")

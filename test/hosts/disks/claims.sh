@@ -93,7 +93,7 @@ claim_told() { # pattern of the cause, [pattern of other causes]
 # The closing line says so, or where there is no room for a trace, kprof recover.
 claim_left_free() {
   if grep -aqE 'left free for the program' "$at/ours/err" "$at/recovered"; then claim "the loss is told" ""
-  else claim "the loss is told" "no line says what is left free for the program"; fi
+  else claim "the loss is told" "no line says how much room the program keeps"; fi
 }
 
 # Records in lines such as "wrote TRACE (N steps by .., N ops, N dropped": of this process, then of kprof recover.

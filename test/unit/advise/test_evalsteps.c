@@ -109,22 +109,22 @@ static void told_with(const struct kp_advice *a, const char *said)
     for (size_t i = 0; i < a->count; i++) assert_string_not_equal(a->findings[i].id, "slow-steps");
 }
 
+#define LAST_PASS "after the last pass (metrics, a checkpoint). To time them"
+
 static void an_evaluation_before_the_training_lasts_until_that_begins(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, true, 0, 0);
-    told_with(
-        &a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-            "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 719 us of it "
-            "after the last pass (metrics, a checkpoint). To time them");
+    told_with(&a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
+                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 719 us "
+                  "of it " LAST_PASS);
 }
 
 static void an_evaluation_behind_the_training_lasts_until_the_step_ends(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, false, 0, 0);
-    told_with(
-        &a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-            "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 711 us of it "
-            "after the last pass (metrics, a checkpoint). To time them");
+    told_with(&a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
+                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 711 us "
+                  "of it " LAST_PASS);
 }
 
 static void an_evaluation_has_what_lies_between_its_passes(void **state)

@@ -246,6 +246,10 @@ static void words_of_any_length_are_read_whole(void **state)
         }
 }
 
+#define CONTROL "control character in a string"
+#define NO_NUMBER "NaN or Infinity in place of a number"
+#define NO_NAME "expected a member name in double quotes"
+
 /* As the cases of JSONTestSuite do: refused at the same byte for the same reason, in pieces of every size. */
 static void what_is_wrong_is_refused_at_its_byte_in_any_pieces(void **state)
 {
@@ -261,8 +265,8 @@ static void what_is_wrong_is_refused_at_its_byte_in_any_pieces(void **state)
         {"[\"\": 1]", 3, "expected ',' or ']'"},
         {"[\"a\\x00b\"]", 4, "unknown escape"},
         {"[\"\\u00A\"]", 7, "expected four hex digits after \\u"},
-        {"[\"a\x1f\"]", 3, "control character in a string"},
-        {"[\"new\nline\"]", 5, "control character in a string"},
+        {"[\"a\x1f\"]", 3, CONTROL},
+        {"[\"new\nline\"]", 5, CONTROL},
         {"[-]", 2, "expected a digit"},
         {"[-x]", 2, "expected a digit"},
         {"[0.e1]", 3, "expected a digit"},
@@ -272,14 +276,14 @@ static void what_is_wrong_is_refused_at_its_byte_in_any_pieces(void **state)
         {"[.5]", 1, "expected a value"},
         {"[+1]", 1, "expected a value"},
         {"[0x1]", 2, "expected ',' or ']'"},
-        {"[-Infinity]", 1, "NaN or Infinity in place of a number"},
-        {"[nan]", 1, "NaN or Infinity in place of a number"},
+        {"[-Infinity]", 1, NO_NUMBER},
+        {"[nan]", 1, NO_NUMBER},
         {"[nul]", 1, "expected a value"},
         {"[truth]", 1, "expected a value"},
         {"{\"a\" 1}", 5, "expected ':'"},
         {"{\"a\":}", 5, "expected a value"},
-        {"{\"a\":1,}", 7, "expected a member name in double quotes"},
-        {"{1:1}", 1, "expected a member name in double quotes"},
+        {"{\"a\":1,}", 7, NO_NAME},
+        {"{1:1}", 1, NO_NAME},
         {"{\"a\":1]", 6, "expected ',' or '}'"},
         {"[1}", 2, "expected ',' or ']'"},
         {"{}}", 2, "text after the end"},

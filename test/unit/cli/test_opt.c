@@ -212,7 +212,7 @@ static void a_flag_is_checked_as_its_variable_is(void **state)
     struct kp_config *const config = kp_setting_flags_read();
     (void)state;
     assert_null(kp_setting_flags_set(config, KP_SET_schedule, "wait=1,active=2"));
-    assert_string_equal(kp_setting_flags_set(config, KP_SET_schedule, "wait=1"), "needs active=N with N at least 1");
+    assert_non_null(strstr(kp_setting_flags_set(config, KP_SET_schedule, "wait=1"), "active=N"));
     assert_string_equal(kp_setting_flags_set(config, KP_SET_gzip, "2"), "2 is neither 0 nor 1");
     assert_string_equal(kp_setting_flags_set(config, KP_SET_dir, ""), "needs a value");
     assert_non_null(kp_setting_flags_set(config, KP_SET_step, "sometimes"));

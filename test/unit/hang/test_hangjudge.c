@@ -69,7 +69,8 @@ static const char *judged_alone(const char *function, const char *call, const ch
     return judged(NULL);
 }
 
-#define WAITS "\"call\":\"wait4\",\"words\":\"waits for a child process\",\"on\":\"process 7\""
+#define CHILD "waits for a child process"
+#define WAITS "\"call\":\"wait4\",\"words\":\"" CHILD "\",\"on\":\"process 7\""
 #define READS "\"call\":\"read\",\"words\":\"reads\",\"on\":\"/data/x.bin\""
 
 static void a_child_that_was_killed_is_named(void **state)
@@ -101,7 +102,7 @@ static void the_child_that_is_waited_for_says_what_it_does(void **state)
         "wait", WAITS, "",
         ",\"children\":[{\"pid\":8,\"name\":\"sh\",\"state\":\"Z\",\"status\":9},{\"pid\":7,\"name\":\"python\","
         "\"state\":\"S\",\"call\":\"write\",\"words\":\"writes\",\"on\":\"a pipe\"}]");
-    assert_string_equal(said, "process 100 is at threading.py:5 wait, waits for a child process (wait4: process 7); "
+    assert_string_equal(said, "process 100 is at threading.py:5 wait, " CHILD " (wait4: process 7); "
                               "process 7 (python) writes (write: a pipe)");
 }
 
@@ -176,19 +177,20 @@ static void two_ranks_in_two_collectives_are_both_named(void **state)
     assert_true(verdict.kind == KP_HANG_MISMATCH && verdict.accused[0] && verdict.accused[1]);
 }
 
+#define INSIDE "all ranks are in the collective: ranks 0-3 wait in gloo:all_reduce"
+
 /* Their names are one where two process groups call all_reduce; the lines tell. */
 static void ranks_in_one_collective_at_different_lines_are_told_by_line(void **state)
 {
     (void)state;
     for (int rank = 0; rank < 4; rank++) add(&hang, rank, "gloo:all_reduce", 3, true, 9);
-    assert_string_equal(judged(NULL), "all ranks are in the collective: ranks 0-3 wait in gloo:all_reduce");
+    assert_string_equal(judged(NULL), INSIDE);
     kp_hang_verdict_fini(&verdict);
     kp_hang_fini(&hang);
     for (int rank = 0; rank < 4; rank++) add(&hang, rank, "gloo:all_reduce", 3, true, rank % 2 ? 12 : 9);
     assert_string_equal(judged(NULL),
-                        "all ranks are in the collective: ranks 0-3 wait in gloo:all_reduce, at different lines: ranks "
-                        "0,2 (train.py:9 fetch); ranks 1,3 (train.py:12 fetch). These calls, or their process groups, "
-                        "may not belong together");
+                        INSIDE ", at different lines: ranks 0,2 (train.py:9 fetch); ranks 1,3 (train.py:12 fetch). "
+                               "These calls, or their process groups, may not belong together");
     assert_int_equal(verdict.kind, KP_HANG_INSIDE);
     for (int rank = 0; rank < 4; rank++) assert_false(verdict.accused[rank]);
 }

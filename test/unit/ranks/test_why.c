@@ -248,20 +248,22 @@ static void of_a_ring_the_last_seconds_are_told(void **state)
                                 "ended\n");
 }
 
+#define SINCE_LAST "some time after step 4, the last that was recorded"
+
 static void a_ring_that_was_kept_tells_of_no_end(void **state)
 {
     (void)state;
     add(0, "\"complete\":true,\"went_on\":true,\"kept\":true,\"last_us\":30000000", 9000);
     assert_string_equal(told(), "rank 0 went on when its ring was kept, and left nothing more\n");
     told_by(0, "\"complete\":true,\"went_on\":true,\"kept\":true", 9000, "SIGKILL", 100);
-    assert_string_equal(told(), "rank 0 was killed by SIGKILL some time after step 4, the last that was recorded\n");
+    assert_string_equal(told(), "rank 0 was killed by SIGKILL " SINCE_LAST "\n");
 }
 
 /* The launcher was told by which signal, and the window was over long before. */
 static void the_last_step_of_a_window_is_not_that_of_the_program(void **state)
 {
     (void)state;
-    static const char *const ends[] = {"some time after step 4, the last that was recorded", "after step 39 or later"};
+    static const char *const ends[] = {SINCE_LAST, "after step 39 or later"};
     for (int has_lines = 0; has_lines < 2; has_lines++) {
         char text[128];
         known = (struct kp_why_known){.by = "SIGKILL", .step = has_lines ? 39 : -1};

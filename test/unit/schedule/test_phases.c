@@ -68,19 +68,21 @@ static void a_loop_of_evaluation_has_two_names(void **state)
     assert_string_equal(rowless, "train, predict");
 }
 
+#define NEEDS "needs NAME=SCHEDULE, of a range NAME~REGEX=SCHEDULE, in "
+
 static void a_bad_text_is_refused_with_its_place(void **state)
 {
     static const struct {
         const char *text, *says;
     } bad[] = {
         {"", "has no phase in ''"},
-        {"train", "needs NAME=SCHEDULE, of a range NAME~REGEX=SCHEDULE, in 'train'"},
+        {"train", NEEDS "'train'"},
         {"=active=1", "needs a name of up to 31 letters, digits, _ and - in '=active=1'"},
-        {"a b=active=1", "needs NAME=SCHEDULE, of a range NAME~REGEX=SCHEDULE, in 'a b=active=1'"},
-        {"../x=active=1", "needs a name of up to 31 letters"},
+        {"a b=active=1", NEEDS "'a b=active=1'"},
+        {"../x=active=1", "needs a name of up"},
         {"train=active=1;train=active=2", "says twice 'train=active=2'"},
         {"train=active=1;;test=active=1", "needs a name"},
-        {"train=wait=1", "needs active=N with N at least 1"},
+        {"train=wait=1", "needs active=N"},
         {"train~x", "needs NAME~REGEX=SCHEDULE: no schedule in 'x'"},
         {"train~=active=1", "has no regular expression"},
         {"train~(=active=1", "is not a regular expression"},
