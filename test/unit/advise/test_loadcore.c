@@ -56,7 +56,7 @@ static void loading_is_told_without_the_time_that_had_no_core(void **state)
         strstr(f->change, " The cores were busy (see the note). These times do not include waits for a core, and "));
 }
 
-/* Workers want a core as well, and nobody counted their waits: the mean wait of 4 ms is a fifth of the mean step of 20. */
+/* Workers want a core as well, and nobody counted their waits: 4 ms in the mean are a fifth of a mean step of 20. */
 static void the_wait_for_workers_is_of_the_step_as_it_was(void **state)
 {
     const struct kp_advice a = advice_by(*state, WORKERS, 4000, "," AWAKE "," WAITS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_nosyncrule.c - gradients that DistributedDataParallel sends before the last backward pass of an optimizer step */
+/* test_nosyncrule.c - gradients that DistributedDataParallel sends before the last backward pass of a step */
 #include "test/unit/advise/advised.h"
 
 #define ENGINE "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
