@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "export/read/parse/kineto_blocks.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/parse/kineto_pieces.h"
 #include "test/support/support.h"

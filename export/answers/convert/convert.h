@@ -4,10 +4,84 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "export/answers/convert/rawevents.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/tree/spans.h"
+#include "collector/base/kp_jsonvalue.h"
+#include "export/read/kineto/kineto.h"
+
+/* ---- enclosing.c: the slice of its thread in which an event lies; events come by start, the longer first ---- */
+
+struct kp_open_slice {
+    int64_t start_ns, end_ns, id;
+};
+struct kp_enclosing_thread {
+    struct kp_open_slice *open;
+    size_t count, capacity;
+};
+struct kp_enclosing {
+    struct kp_enclosing_thread *threads;
+    size_t count, capacity;
+};
+
+/* The innermost slice of the thread around start to end, or 0. One that ends where another starts is not around it. */
+int64_t kp_enclosing_slice(struct kp_enclosing *n, size_t thread, int64_t start_ns, int64_t end_ns);
+/* Opens a slice, after it was asked what is around it. `id` is not 0. */
+void kp_enclosing_open(struct kp_enclosing *n, size_t thread, int64_t start_ns, int64_t end_ns, int64_t id);
+void kp_enclosing_free(struct kp_enclosing *n);
+
+/* ---- protobuf.c: the wire format of protocol buffers ---- */
+
+struct kp_proto { /* all zero: empty */
+    char *data;
+    size_t bytes, capacity;
+};
+void kp_proto_number(struct kp_proto *p, unsigned field, uint64_t value); /* uint64, int64, enum, bool */
+void kp_proto_fixed(struct kp_proto *p, unsigned field, uint64_t value);  /* fixed64 */
+void kp_proto_bytes(struct kp_proto *p, unsigned field, const char *data, size_t bytes);
+static inline void kp_proto_message(struct kp_proto *p, unsigned field, const struct kp_proto *inner)
+{
+    kp_proto_bytes(p, field, inner->data, inner->bytes);
+}
+void kp_proto_fini(struct kp_proto *p);
+
+/* ---- rawevents.c ---- */
+
+enum kp_raw_key {
+    KP_RAW_PH,
+    KP_RAW_CAT,
+    KP_RAW_NAME,
+    KP_RAW_PID,
+    KP_RAW_TID,
+    KP_RAW_TS,
+    KP_RAW_DUR,
+    KP_RAW_ID,
+    KP_RAW_ARGS,
+    KP_RAW_KEYS
+};
+struct kp_raw_event {
+    struct kp_jsonvalue whole;           /* from { to } */
+    struct kp_jsonvalue of[KP_RAW_KEYS]; /* values as written, strings with their quotes */
+    char phase;
+    int64_t start_ns, end_ns; /* as the file counts time; end_ns is start_ns but for phase X */
+};
+/* A result other than 0 ends the reading and becomes its result. `rest` takes what stands before and after the events,
+ * the brackets of their list among it; NULL: nobody wants it. */
+typedef int (*kp_raw_fn)(void *context, const struct kp_raw_event *event);
+struct kp_raw_calls {
+    kp_raw_fn event;
+    int (*rest)(void *context, const char *text, size_t bytes, bool is_before);
+};
+/* Returns 0 or -errno (-EINVAL: an event of more than 64 MB), with a line in `why`. */
+int kp_raw_read(const struct kp_texts *texts, const struct kp_raw_calls *calls, void *context, char *why,
+                size_t why_bytes);
+
+/* Reads the text of one event. */
+void kp_raw_parse(struct kp_raw_event *out, const char *text, size_t bytes);
+
+/* ---- formats ---- */
 
 /* What is cut out: events that have a part in `spans`, as the file counts time. Settled. */
 struct kp_cut {

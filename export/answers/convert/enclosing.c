@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* enclosing.c - keeps the slices of each thread that are open at the time of the last event */
-#include "export/answers/convert/enclosing.h"
+#include "export/answers/convert/convert.h"
 
 #include <stdlib.h>
 #include <string.h>

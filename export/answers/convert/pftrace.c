@@ -12,7 +12,6 @@
 
 #include "collector/base/kp_fnv.h"
 #include "export/answers/convert/convert.h"
-#include "export/answers/convert/protobuf.h"
 #include "export/read/store/keyindex.h"
 
 enum {

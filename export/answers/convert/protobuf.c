@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* protobuf.c - varints, fixed numbers and lengths */
-#include "export/answers/convert/protobuf.h"
+#include "export/answers/convert/convert.h"
 
 #include <stdlib.h>
 #include <string.h>

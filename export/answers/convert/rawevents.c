@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rawevents.c - finds the list of events in a text that comes in pieces, and each event in it */
-#include "export/answers/convert/rawevents.h"
+#include "export/answers/convert/convert.h"
 
 #include <errno.h>
 #include <stdio.h>

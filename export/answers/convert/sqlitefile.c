@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "export/answers/convert/convert.h"
-#include "export/answers/convert/enclosing.h"
 
 enum statement { EVENT, FLOW, STRING, META, PROCESS, THREAD, STATEMENTS };
 enum { HEAD_MOST = 16 << 20 };

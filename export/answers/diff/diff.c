@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "export/answers/top/timeshares.h"
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 
 enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10, INTERVAL_LEAST = 20 /* samples a side */ };
 #define NOISE_SPREADS 2.0

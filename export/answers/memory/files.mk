@@ -9,7 +9,6 @@ SRC_memory := \
     export/answers/memory/memgroups.c \
     export/answers/memory/memjson.c \
     export/answers/memory/mempage.c \
-    export/answers/memory/memsvg.c \
     export/answers/memory/memtable.c \
     export/answers/memory/oomtext.c \
     export/answers/memory/oomfiles.c

@@ -184,7 +184,7 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
 extern const struct kp_fields *const kp_memjson_schema;
 void kp_memjson_raw(FILE *out, const struct kp_memview *view,
                     size_t device); /* torch's export_memory_timeline(.raw.json.gz) */
-void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memsvg.c */
+void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memdraw.c */
 
 /* memdraw.c: the curve in a file, which curve.js draws. Its data is JSON without a text of the trace, so it may stand
  * in HTML and XML as it is. The script draws each element of class "curve", once all of them are there. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "export/answers/ranks/rankwaits.h"
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 
 #define EXPLAINS_SHARE 0.5 /* of what the steps last longer */
 

@@ -51,3 +51,14 @@ void kp_calltree_fold(struct kp_calltree *tree, size_t text_bytes, struct kp_cal
  */
 typedef void (*kp_path_fn)(void *context, const char *path, int64_t value);
 void kp_calltree_each(const struct kp_calltree *tree, int64_t unit, kp_path_fn fn, void *context);
+
+/* ---- texts of call stacks, "inner;outer;", as paths ---- */
+
+/* The stack without its last ';', and of a forked worker without the frames around the fork. */
+size_t kp_stackpath_bytes(const char *stack);
+/* How many bytes at the end of both are the same outer frames. */
+size_t kp_stackpath_common(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
+/* Adds the frames of the first `bytes` bytes, outermost first, but none of the interpreter's machine code. */
+uint32_t kp_stackpath_add(struct kp_calltree *tree, uint32_t base, const char *stack, size_t bytes);
+/* The frames that two stacks share, and the function of both whose line went on from one to the other. */
+uint32_t kp_stackpath_between(struct kp_calltree *tree, uint32_t base, const char *a, const char *b);

@@ -7,7 +7,6 @@ SRC_stacks := \
     export/answers/stacks/flame.c \
     export/answers/stacks/flameassets.S \
     export/answers/stacks/flamepage.c \
-    export/answers/stacks/stackpath.c \
     export/answers/stacks/stepparts.c \
     export/answers/stacks/walllanes.c \
     export/answers/stacks/wallpieces.c \

@@ -15,7 +15,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/answers/stacks/eventpart.h"
-#include "export/answers/stacks/stackpath.h"
+#include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/walllanes.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/workerframe.h"

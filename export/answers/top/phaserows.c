@@ -8,7 +8,7 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/columns.h"
 #include "export/show/plain.h"
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 
 static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
 {

@@ -5,7 +5,7 @@
  * Each has rows of its own (kp_top_each_step). The place is the row that takes most more in the mean of the slowest
  * than in the mean of the others. Where shapes were recorded, an op of other shapes is another row.
  */
-#include "export/answers/top/slowest.h"
+#include "export/answers/top/toprows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

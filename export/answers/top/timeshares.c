@@ -16,7 +16,7 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/facts/namefacts.h"
 #include "export/read/facts/nocore.h"
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 #include "export/read/facts/valuereads.h"
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */

@@ -5,7 +5,7 @@
  * A module's row is named by its path, "Net_0.Block_1.Linear_4". No backward op of a module lies inside that of
  * another, so those of the modules inside of it add up. A class inside itself (Sequential) has its time once.
  */
-#include "export/answers/top/topmodules.h"
+#include "export/answers/top/toprows.h"
 
 #include <stdlib.h>
 #include <string.h>

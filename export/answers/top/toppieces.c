@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* toppieces.c - the rows and the head of a report, added up over the pieces of a trace */
-#include "export/answers/top/toppieces.h"
+#include "export/answers/top/toprows.h"
 
 #include <stdlib.h>
 

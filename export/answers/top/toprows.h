@@ -4,6 +4,9 @@
 
 #include "export/read/tree/chosen.h"
 #include "export/read/store/keyindex.h"
+#include "export/read/parse/kineto_pieces.h"
+#include "export/answers/stacks/stepparts.h"
+#include "export/answers/top/timeshares.h"
 
 enum kp_top_by {
     KP_TOP_BY_OP,
@@ -102,3 +105,50 @@ static inline bool kp_top_is_by_module(const struct kp_top *top) /* or by class 
 {
     return top->by == KP_TOP_BY_MODULE || top->by == KP_TOP_BY_CLASS;
 }
+
+/* ---- slowest.c ---- */
+
+struct kp_slowest {
+    size_t count, of;  /* so many of all. 0: they are too few, or the slowest last hardly longer */
+    double least_ns;   /* the shortest of them */
+    double more_ns;    /* what one of them lasts longer than the others, in the mean */
+    double no_core_ns; /* of that, their thread waited for a core; 0: or the trace does not tell */
+    double place_ns;   /* what one place has of that, of the time with and without a core */
+    uint32_t name;     /* string id of the place; 0: time in which nothing runs */
+    uint32_t shapes;   /* of what it gets, where they were recorded; or 0 */
+    uint32_t line;     /* its own line; or 0 */
+    bool is_backward;
+};
+/* Of the calls that are asked for by name, else of the steps. */
+void kp_slowest_find(struct kp_slowest *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+enum { KP_SLOWEST_BYTES = 640 };
+/* "6 of 600 calls take 38.4 ms or longer, 37.1 ms more than the others; 35.2 ms of that is aten::addmm, at ..."; ""
+ * where nothing is found. Returns `out`. */
+char *kp_slowest_text(char *out, size_t bytes, const struct kp_slowest *slowest, const struct kp_kineto *trace,
+                      const char *each);
+
+/* ---- topmodules.c ---- */
+
+/*
+ * Of rows by module: puts the backward of a module into its row. A row's total then has forward and backward, also of
+ * the modules inside of it. By class it then makes one row of all modules of a class. Before ordering; nothing can be
+ * added any more. Other rows stay.
+ */
+void kp_top_join_modules(struct kp_top *top);
+
+/* ---- toppieces.c ---- */
+
+struct kp_toppieces;
+struct kp_toppieces *kp_toppieces_open(enum kp_top_by by);
+/* Gives the tree of each piece, too, before the first is read. Called by a thread of the pieces. */
+typedef void (*kp_toppiece_fn)(void *context, const struct kp_tree *tree, const struct kp_chosen *chosen);
+void kp_toppieces_give(struct kp_toppieces *pieces, kp_toppiece_fn give, void *context);
+void kp_toppieces_close(struct kp_toppieces *pieces);
+/* For the wish that reads the trace. */
+struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *pieces);
+/* Whether a piece was given. Else the trace is whole. */
+bool kp_toppieces_has(const struct kp_toppieces *pieces);
+/* Adds what is left of the trace, and gives the report of all. False: the pieces do not add up to the whole, which must
+ * be read again. The rows have the strings of `rest`; the steps of `chosen` are the caller's (kp_chosen_fini). */
+bool kp_toppieces_end(struct kp_toppieces *pieces, struct kp_kineto *rest, struct kp_top *top,
+                      struct kp_summary *summary, struct kp_stepparts *parts, struct kp_chosen *chosen);

@@ -6,7 +6,6 @@
 
 #include "export/read/kineto/kineto_windows.h"
 #include "export/answers/stacks/stepparts.h"
-#include "export/answers/top/slowest.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
 #include "export/show/fields.h"

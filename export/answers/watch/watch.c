@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "export/read/store/procstate.h"
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 
 enum { TAIL = 80, SILENT_MEDIANS = 10 }; /* lines that are read */
 #define SECOND_NS 1e9

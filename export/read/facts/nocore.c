@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "export/read/kineto/kineto_facts.h"
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 
 struct nocore_wait { /* of the steps first to last together */
     long first, last;

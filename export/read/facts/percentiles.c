@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 #include "export/read/store/stringtable.h"
 
 /* Frees the values. */

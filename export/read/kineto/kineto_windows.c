@@ -6,7 +6,6 @@
 
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/store/qsort.h"
-#include "export/read/store/quantile.h"
 
 /* From the first event to the end of the last; false: none has a time. */
 static bool events_span(const struct kp_kineto *trace, struct kp_kineto_window *out)

@@ -2,7 +2,6 @@
 SRC_parse := \
     export/read/parse/kineto_append.c \
     export/read/parse/kineto_blocks.c \
-    export/read/parse/kineto_end.c \
     export/read/parse/kineto_file.c \
     export/read/parse/kineto_parse.c \
     export/read/parse/kineto_pieces.c \

@@ -12,7 +12,6 @@
  * reads all that is outside the list. So each error has the message and the byte of a reading by one thread. Blocks are
  * joined in the order of the file, so strings get the same numbers.
  */
-#include "export/read/parse/kineto_blocks.h"
 
 #include <pthread.h>
 #include <sched.h>

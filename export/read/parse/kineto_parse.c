@@ -16,7 +16,6 @@
 #include "collector/base/kp_jsonread.h"
 #include "export/read/kineto/kineto_keys.h"
 #include "export/read/kineto/kineto_words.h"
-#include "export/read/parse/kineto_raw.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/shapetext.h"
 

@@ -56,3 +56,28 @@ extern struct kp_kineto_cutting {
 
 /* kineto_append.c: Adds what another trace of the process has, without args. The head's facts stay those of `to`. */
 void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from);
+
+/* ---- kineto_blocks.c ---- */
+
+struct kp_kineto_blocks;
+/* `parser` reads into `trace`, and is the caller's, as `pieces` (or NULL). All live longer. */
+struct kp_kineto_blocks *kp_kineto_blocks_open(struct kp_kineto *trace, struct kp_kineto_parser *parser, bool keep_args,
+                                               struct kp_kineto_pieces *pieces);
+void kp_kineto_blocks_close(struct kp_kineto_blocks *blocks);
+/* As kp_kineto_parser_feed. What `keep` accepts or not is asked later, in the order of the file. */
+int kp_kineto_blocks_feed(struct kp_kineto_blocks *blocks, const char *text, size_t bytes);
+/* Reads what was fed and is not read yet. Call it once, before kp_kineto_finish. */
+int kp_kineto_blocks_end(struct kp_kineto_blocks *blocks);
+
+/* ---- kineto_raw.c ---- */
+
+struct kp_kineto_raw {
+    struct kp_kineto *trace; /* whose args_text grows */
+    bool comma;              /* one comes before the next value */
+};
+/* Each adds what the reader of JSON has called, as JSON on a line. */
+void kp_kineto_raw_value(struct kp_kineto_raw *raw, const char *text, size_t bytes);
+void kp_kineto_raw_string(struct kp_kineto_raw *raw, const unsigned char *text, size_t bytes);
+void kp_kineto_raw_key(struct kp_kineto_raw *raw, const unsigned char *text, size_t bytes);
+void kp_kineto_raw_open(struct kp_kineto_raw *raw, char bracket);
+void kp_kineto_raw_close(struct kp_kineto_raw *raw, char bracket);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_raw.c - writes the args of events as they are in the file, without blanks */
-#include "export/read/parse/kineto_raw.h"
+#include "export/read/parse/kineto_parse.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 SRC_store := \
     export/read/store/keyindex.c \
     export/read/store/procstate.c \
-    export/read/store/quantile.c \
     export/read/store/qsort.c \
     export/read/store/stringtable.c
 UNIT_store := test/unit/store/test_procstate.c

@@ -11,7 +11,6 @@
 #include "collector/base/kp_log.h"
 #include "export/write/gpu/collectives.h"
 #include "export/write/gpu/gpu.h"
-#include "export/write/gpu/occupancy.h"
 #include "export/write/out/double.h"
 #include "collector/base/kp_poison.h"
 

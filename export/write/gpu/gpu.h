@@ -12,10 +12,57 @@
  */
 #pragma once
 
-#include "export/write/gpu/opstack.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "export/write/names/demangle.h"
 #include "export/write/out/scratch.h"
 #include "export/write/out/slice.h"
+#include "collector/format/kp_device.h"
+
+/* ---- opstack.c: the ops of each thread that are open at the current time of a walk ---- */
+
+struct kp_open_op {
+    uint64_t start_ns, end_ns;
+    uint32_t external;   /* External id of the innermost op, at or around this, that is no annotation; or 0 */
+    uint32_t annotation; /* 1 + place in the stack of the innermost annotation, at or around this; or 0 */
+    /* of an annotation */
+    uint32_t own, note; /* its External id; its number among the notes, or 0 before it launched work */
+    const char *name;   /* NULL: a step */
+    uint64_t step;
+};
+struct kp_op_thread {
+    uint32_t tid; /* 0: free place */
+    uint32_t n, cap;
+    bool is_named;        /* its row of the trace was written */
+    uint64_t last_end_ns; /* of the op that was closed last */
+    struct kp_open_op *of;
+};
+struct kp_opstack {
+    struct kp_op_thread *threads; /* a hash table, at most half full */
+    uint32_t n, cap;
+};
+
+/* made when missing, or NULL without memory */
+struct kp_op_thread *kp_opstack_thread(struct kp_opstack *s, uint32_t tid);
+void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns); /* closes ops that ended by now_ns */
+/* Opens an op behind those that are open. The caller fills in the rest. NULL: no memory. */
+struct kp_open_op *kp_opstack_open(struct kp_op_thread *thread, uint64_t start_ns, uint64_t end_ns);
+void kp_opstack_fini(struct kp_opstack *s);
+
+/* ---- occupancy.c: blocks of a kernel on a multiprocessor, by CUDA's public rules ---- */
+
+enum { KP_LIMIT_WARPS = 1, KP_LIMIT_REGS = 2, KP_LIMIT_SMEM = 4, KP_LIMIT_BLOCKS = 8 };
+struct kp_occupancy {
+    int32_t active;                                /* blocks on a multiprocessor: the least of the limits */
+    int32_t by_regs, by_smem, by_warps, by_blocks; /* INT32_MAX: no limit */
+    int32_t registers, smem;                       /* what a block gets */
+    uint32_t limits;                               /* KP_LIMIT_*: those that bind */
+    int32_t percent;                               /* est. achieved occupancy, as Kineto rounds it */
+    float blocks_per_sm, warps_per_sm;             /* infinite when the device is not known */
+};
+void kp_occupancy_make(struct kp_occupancy *o, const struct kp_rec_device *device /* NULL: not known */,
+                       const struct kp_rec_kernel *kernel);
 
 /* --- correlation.c: one entry a correlation id, in pages of the scratch --- */
 

@@ -5,7 +5,7 @@
  * Pure. As in Kineto, a block has its default shared memory only, so a kernel that uses more has occupancy 0. Default
  * carve-out, no barriers. The float arithmetic is Kineto's, step for step.
  */
-#include "export/write/gpu/occupancy.h"
+#include "export/write/gpu/gpu.h"
 
 #include <math.h>
 

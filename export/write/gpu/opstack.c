@@ -6,7 +6,7 @@
  * Memory:    a place for each thread, and 56 bytes for each open op. A thread's ops nest, so the last to open is the
  *            first to end.
  */
-#include "export/write/gpu/opstack.h"
+#include "export/write/gpu/gpu.h"
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_poison.h"

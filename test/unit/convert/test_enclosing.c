@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_enclosing.c - the slice around an event, where slices nest and where they do not */
-#include "export/answers/convert/enclosing.h"
+#include "export/answers/convert/convert.h"
 
 #include "test/support/support.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_occupancy.c - occupancy by CUDA's public rules, with values that real traces have (see
  * test/e2e/test_gputraces.py) or CUDA's own calculator gives */
-#include "export/write/gpu/occupancy.h"
+#include "export/write/gpu/gpu.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_evalpieces.c - a trace that is read in pieces has the evaluations of the whole */
 #include "export/answers/advise/stepkinds/steppieces.h"
-#include "export/answers/top/toppieces.h"
+#include "export/answers/top/toprows.h"
 #include "test/support/story.h"
 
 enum { STEPS = 60, STEP_US = 1000, PASSES = 90, PASS_US = 100 };

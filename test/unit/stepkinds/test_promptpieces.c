@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_promptpieces.c - a trace that is read in pieces has the prompts of the whole */
 #include "export/answers/advise/stepkinds/steppieces.h"
-#include "export/answers/top/toppieces.h"
+#include "export/answers/top/toprows.h"
 #include "test/support/story.h"
 
 enum { STEPS = 60, CALLS = 20, CALL_US = 50, STEP_US = 1200 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_slowest.c - what the slowest hundredth of calls or steps has more than the others */
-#include "export/answers/top/slowest.h"
+#include "export/answers/top/toprows.h"
 
 #include "test/unit/tree/little_trace.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_topmodules.c - rows of modules with forward and backward, and rows of their classes */
-#include "export/answers/top/topmodules.h"
+#include "export/answers/top/toprows.h"
 
 #include "test/unit/top/little_rows.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_toppieces.c - a trace reported in pieces has the numbers of the whole, or says that it must be read whole */
 #include "export/read/kineto/overlaps.h"
-#include "export/answers/top/toppieces.h"
+#include "export/answers/top/toprows.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "export/answers/advise/parts/adviseparts.h"
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 
 enum { KP_STEPS_LEAST = 2, KP_OP_COMPUTES_NS = 100000 }; /* steps that must pass a bound; shorter ops only launch */
 /* A fifth of a step, in at least half of the steps. Those of each Nth step need no half: steprules.c. */
