@@ -7,7 +7,6 @@
  */
 #include "export/answers/advise/parts/costrules.h"
 
-
 #include "export/answers/advise/opsrules/opsrules.h"
 
 static const struct kp_cost_rule fusable = {

@@ -7,7 +7,6 @@
  */
 #include "export/answers/advise/parts/adviseparts.h"
 
-
 enum { COMPILING_LEAST_NS = 2000000 };
 
 static bool is_named(const struct kp_tree *tree, size_t i, const char *prefix)

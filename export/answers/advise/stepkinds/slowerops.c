@@ -9,7 +9,6 @@
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
-
 #define CALLS_SLACK 0.5 /* more than usual in the mean */
 
 /* "AddmmBackward0": a node of autograd in C++. Those of functions in Python have no number. */
