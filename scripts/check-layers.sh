@@ -63,7 +63,7 @@ may_see() { # room -> rooms, those it may include besides itself
     diff) rooms="advise parts ranks top torchtable $model" ;;
     page|view) rooms="advise parts memory ranks top stacks torchtable $model" ;;
     convert) rooms="folder files $model" ;;
-    watch) rooms="format $low" ;;
+    watch) rooms="files format $low" ;;
     heapview) rooms="stacks folder symbols files names export $model" ;;
     runadvice) rooms="heapview advise rules parts ranks top folder symbols files $model" ;;
     cli) rooms="watch view page runadvice heapview convert diff advise stepkinds parts memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;

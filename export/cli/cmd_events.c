@@ -15,7 +15,7 @@
 #include "export/read/files/budget.h"
 #include "export/cli/latest.h"
 #include "export/read/symbols/lines.h"
-#include "export/read/folder/sorted.h"
+#include "export/read/files/sorted.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/nameguess.h"

@@ -23,7 +23,7 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/read/store/procstate.h"
+#include "export/read/files/procstate.h"
 
 enum { SECOND_NS = 1000000000 };
 #define RANKS_APART_NS (60 * INT64_C(1000000000)) /* ranks of one job end within this time of each other */

@@ -9,7 +9,7 @@
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
 #include "export/read/files/outfile.h"
-#include "export/read/folder/sorted.h"
+#include "export/read/files/sorted.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"
 #include "export/read/parse/kineto_parse.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/read/store/procstate.h"
+#include "export/read/files/procstate.h"
 #include "export/read/store/qsort.h"
 
 enum { TAIL = 80, SILENT_MEDIANS = 10 }; /* lines that are read */

@@ -18,7 +18,7 @@
 #include "export/show/say.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/joblist.h"
-#include "export/read/store/procstate.h"
+#include "export/read/files/procstate.h"
 #include "schedule/ctl_proto.h"
 #include "schedule/job/job.h"
 

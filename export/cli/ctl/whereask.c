@@ -14,7 +14,7 @@
 #include "collector/base/kp_rank.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/read/kineto/kineto.h"
-#include "export/read/store/procstate.h"
+#include "export/read/files/procstate.h"
 #include "schedule/job/job.h"
 
 enum { ANSWER_BYTES = 4 << 20, ENVIRON_BYTES = 256 << 10 };

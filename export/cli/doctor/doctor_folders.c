@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "export/read/folder/trace_source.h"
+#include "export/read/files/outfile.h"
 
 #define MB UINT64_C(1048576)
 
@@ -141,5 +141,5 @@ void kp_doctor_folders(const struct kp_config *config, kp_doctor_say_fn *say)
     folder_look(KP_DOCTOR_TRACES, config->dir, config->max_mb, say);
     folder_look(KP_DOCTOR_SPOOL, config->spool_dir ? config->spool_dir : config->dir, config->max_mb, say);
     folder_look(KP_DOCTOR_RECORDS, "/dev/shm", config->max_mb, say);
-    folder_look(KP_DOCTOR_TEMPORARY, kp_trace_source_temporary(), config->max_mb, say);
+    folder_look(KP_DOCTOR_TEMPORARY, kp_outfile_temporary(), config->max_mb, say);
 }

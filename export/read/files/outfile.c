@@ -87,4 +87,10 @@ unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned 
     return usual;
 }
 
+const char *kp_outfile_temporary(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
 const char *kp_outfile_why(const struct kp_outfile *file) { return kp_cli_write_why(-file->error); }

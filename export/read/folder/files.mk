@@ -10,10 +10,8 @@ SRC_folder := \
     export/read/folder/who_ran_whom.c \
     export/read/folder/written.c \
     export/read/folder/endnote.c \
-    export/read/folder/jobends.c \
-    export/read/folder/sorted.c
+    export/read/folder/jobends.c
 UNIT_folder := \
     test/unit/folder/test_input.c \
     test/unit/folder/test_endnote.c \
-    test/unit/folder/test_jobends.c \
-    test/unit/folder/test_sorted.c
+    test/unit/folder/test_jobends.c

@@ -13,7 +13,7 @@
 #include "export/read/folder/beside.h"
 #include "export/read/files/budget.h"
 #include "export/read/files/progress.h"
-#include "export/read/store/procstate.h"
+#include "export/read/files/procstate.h"
 #include "export/show/say.h"
 #include "export/show/units.h"
 #include "export/read/symbols/plainname.h"

@@ -13,6 +13,7 @@
 
 #include "collector/read/kp_read.h"
 #include "export/read/files/budget.h"
+#include "export/read/files/outfile.h"
 #include "export/read/files/progress.h"
 #include "export/show/say.h"
 #include "export/read/folder/heapprofile.h"
@@ -20,12 +21,6 @@
 #include "export/read/files/spoolfile.h"
 #include "export/kp_export.h"
 #include "export/read/parse/kineto_parse.h"
-
-const char *kp_trace_source_temporary(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder && *folder ? folder : "/tmp";
-}
 
 /* Only the spool of the last source is open. */
 static int reader_get(struct kp_input *input, const char *path, char *why, size_t why_bytes)
@@ -55,13 +50,13 @@ static int counted_take(void *context, const char *text, size_t bytes)
 
 static struct kp_export_options options_make(const struct kp_trace_source *s, kp_text_fn take, void *context)
 {
-    return (struct kp_export_options){.dir = kp_trace_source_temporary(),
+    return (struct kp_export_options){.dir = kp_outfile_temporary(),
                                       .loads_cpp = true,
                                       .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
                                       .places = s->input->places,
                                       .text = take,
                                       .text_context = context,
-                                      .scratch_dir = kp_trace_source_temporary(),
+                                      .scratch_dir = kp_outfile_temporary(),
                                       .scratch_most = kp_budget_now()->disk};
 }
 

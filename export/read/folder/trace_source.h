@@ -74,4 +74,3 @@ struct kp_texts
 kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, from the beginning each time */
 /* The text of its heap's profile: NAME.heap.zst of a trace, made from a spool. None: -ENOENT. */
 struct kp_texts kp_trace_source_heap(const struct kp_trace_source *source);
-const char *kp_trace_source_temporary(void); /* TMPDIR or /tmp */

@@ -1,7 +1,6 @@
 # files.mk - the files of this room
 SRC_store := \
     export/read/store/keyindex.c \
-    export/read/store/procstate.c \
     export/read/store/qsort.c \
     export/read/store/stringtable.c
-UNIT_store := test/unit/store/test_procstate.c
+UNIT_store :=

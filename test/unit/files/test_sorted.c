@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_sorted.c - lines come in order of time, whether they fit into memory or not */
-#include "export/read/folder/sorted.h"
+#include "export/read/files/sorted.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_procstate.c - a process that runs, was killed, exits, or is a zombie */
-#include "export/read/store/procstate.h"
+#include "export/read/files/procstate.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -5,7 +5,7 @@
  * After kill -9 a process stays for as long as the kernel frees its memory, and then as a zombie until its parent
  * reaps it. It runs no code any more: SIGKILL is pending, or the kernel has set PF_EXITING.
  */
-#include "export/read/store/procstate.h"
+#include "export/read/files/procstate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Lines are collected until a piece is full. Then the piece is sorted and appended to a file, as a run. At the end all
  * runs are read side by side, each through its own buffer. Lines that fit into a piece need no file.
  */
-#include "export/read/folder/sorted.h"
+#include "export/read/files/sorted.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/read/folder/trace_source.h"
+#include "export/read/files/outfile.h"
+#include "export/read/store/stringtable.h"
 
 enum { PIECE = 8 << 20 };
 /* What all runs together read ahead, and the least and the most of one. */
@@ -80,7 +81,7 @@ static int order_in_piece(const void *a, const void *b)
 static FILE *file_open(void)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/kprof-XXXXXX", kp_trace_source_temporary());
+    snprintf(path, sizeof path, "%s/kprof-XXXXXX", kp_outfile_temporary());
     const int fd = mkstemp(path);
     if (fd < 0) return NULL;
     unlink(path);
