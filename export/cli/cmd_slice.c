@@ -106,7 +106,8 @@ static int spans_make(struct slice_command *s, const struct kp_kineto *trace, co
                        label);
 }
 
-/* Steps that the trace tells by its optimizer's steps begin at one that is cut off. So the part gets marks of them. */
+/* Steps that the trace tells by its optimizer's steps begin at one that is cut off. So the part gets marks of them. By
+ * hand: kp_jsonout has no number with all digits of a time in ns. */
 static char *marks_make(const struct slice_command *s)
 {
     char *text = NULL;

@@ -5,7 +5,7 @@
  * Called by: boot.c through source.h; CPython's main thread (Py_AddPendingCall); the thread that steps
  * Owns:      a reference to torch's dict of groups, never dropped; how many groups were read; the text, under the GIL
  * Locks:     the GIL. The thread that steps takes it at a window's begin, and when the number of groups has changed
- * Memory:    32 KB for the text
+ * Memory:    32 KB for the text. Its JSON is written by hand: the writer of traces is a room above, and allocates
  * On fail:   the rank is the launcher's; the trace lacks what torch's functions would say
  * Safe in:   after fork yes: a child that records has its parent's groups, as it has its variables
  *

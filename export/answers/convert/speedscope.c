@@ -4,6 +4,9 @@
  *
  * speedscope demands that frames nest. Where a slice ends after the one it began in, as a range of torch.profiler's
  * after the call that opened it, it closes and opens again there, so all have their full times.
+ *
+ * The JSON is written by hand: names go on as the trace has them, escapes and all, and kp_jsonout would escape them
+ * again.
  */
 #include <inttypes.h>
 #include <stdlib.h>
