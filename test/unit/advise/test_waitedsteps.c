@@ -75,6 +75,32 @@ static void what_is_longer_beside_its_wait_is_the_programs(void **state)
     assert_null(a.findings[0].share_of); /* they are 2 of 25.3 ms a step */
 }
 
+/* Without its wait it is long as well, but that is little of all time. */
+static void a_step_that_waited_most_is_told_whatever_else_it_has(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 75000, "17:60000");
+    assert_int_equal(a.waited_count, 1);
+    assert_string_equal(a.waited[0].what, "step 17 was slow because it waited 60.0 ms for a CPU core");
+}
+
+static void a_step_that_waited_as_long_as_all_is_not_slow_by_that(void **state)
+{
+    struct little *t = *state;
+    int used = snprintf(t->head, sizeof t->head, "\"kprof\":{\"core_steps\":\"0:60000");
+    for (int i = 1; i < STEPS; i++) used += snprintf(t->head + used, sizeof t->head - (size_t)used, ",%d:60000", i);
+    snprintf(t->head + used, sizeof t->head - (size_t)used, "\"},");
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        const int us = STEP_US + 60000 + (i == 17 ? 100000 : 0);
+        numbered_step(t, i, at, us);
+        op(t, "aten::mm", at, us - 10);
+        at += us;
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.waited_count, 0);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+}
+
 /* Then its share is of what steps are without them. */
 static void a_slow_step_beside_many_waits_is_told_without_them(void **state)
 {
@@ -100,6 +126,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_that_had_none_is_told_so, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(of_many_the_longest_are_named, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_is_longer_beside_its_wait_is_the_programs, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_step_that_waited_most_is_told_whatever_else_it_has, little_setup,
+                                        little_teardown),
+        cmocka_unit_test_setup_teardown(a_step_that_waited_as_long_as_all_is_not_slow_by_that, little_setup,
+                                        little_teardown),
         cmocka_unit_test_setup_teardown(a_slow_step_beside_many_waits_is_told_without_them, little_setup,
                                         little_teardown),
         cmocka_unit_test_setup_teardown(a_wait_of_other_steps_explains_nothing, little_setup, little_teardown),

@@ -521,16 +521,21 @@ static bool has_waits(const struct step_lengths *l)
     return false;
 }
 
-/* Steps that are long by their waits, most of it: they are not long by what the program does. */
+/*
+ * Steps that are long by their waits, most of it: they are not long by what the program does. What such a step has more
+ * without them may be told as well, or be little of all time.
+ */
 static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     double *const more = kp_kineto_room(l->count + 1, sizeof *more);
     size_t waited = 0;
+    memcpy(l->sorted, l->waits, l->count * sizeof *l->sorted);
+    const double usual = kp_quantile(l->sorted, l->count, 0.5);
     for (size_t i = 0; i < l->count; i++) l->sorted[i] = l->of[i] + l->waits[i];
     const double median = kp_quantile(l->sorted, l->count, 0.5);
     for (size_t i = 0; i < l->count; i++) {
         const double ns = l->of[i] + l->waits[i];
-        const bool is_waits = l->waits[i] >= WAITS_SHARE * (ns - median) && !l->is_prompt[i] && !x->is_long[i];
+        const bool is_waits = l->waits[i] - usual >= WAITS_SHARE * (ns - median) && !l->is_prompt[i];
         more[i] = is_waits && ns > OUTLIER_MEDIANS * median ? ns - median : 0;
         waited += more[i] > 0;
     }
