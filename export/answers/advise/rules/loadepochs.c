@@ -3,7 +3,8 @@
  * loadepochs.c - do the steps that wait long for a loader begin an epoch, or does each step?
  *
  * There a loader ends its workers and starts others, where it does not keep them. Calls of Python show the start. The
- * ranges show that such a step asks twice: it gets the end of one epoch, and the first batch of the next.
+ * ranges show that such a step asks twice: it gets the end of one epoch, and the first batch of the next. A start lies
+ * between the two, in no range, so the cost is told as one without it.
  *
  * A new iterator draws its seed before it gives the first batch. A step that draws one for each batch makes a new
  * iterator, next(iter(loader)), and pays for the begin of an epoch each time.
@@ -98,7 +99,10 @@ bool kp_loadepochs_tell(const struct kp_costrules *x, const double *waits, struc
     const bool are_started = all_ns > 0 && started_ns >= EPOCHS_SHARE * all_ns;
     if (!are_started && (all_ns <= 0 || began_ns < EPOCHS_SHARE * all_ns)) return false;
     f->what =
-        kp_costrules_text(x, "%s; an epoch begins there%s", f->what, are_started ? ", and starts workers again" : "");
+        kp_costrules_text(x, "%s; an epoch begins there%s", f->what,
+                          are_started                 ? ", and starts workers again"
+                          : kp_costrules_has_calls(x) ? ""
+                                                      : ". A start of workers (--with-stack 1) is not in this cost");
     f->change = are_started ? KP_LOADER_KEEPS
                             : "Keep the workers from epoch to epoch: DataLoader(..., persistent_workers=True). If they "
                               "are kept: fewer, longer epochs, or cheaper first items.";
