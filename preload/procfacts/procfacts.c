@@ -37,6 +37,9 @@ enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 
 #define IMPORTS_NS (5000 * MS) /* the longest thread may have spent that long on imports, which run on one thread */
 enum { BUSY_PART = 20 };       /* of the time: one of four threads on two cores has so little, gloo's have less */
 
+/* Sets of instructions without which torch computes a type slowly: bfloat16 (decisions/185). */
+static const char *const instructions[] = {"avx2", "avx512bw", "avx512_bf16", "avx_ne_convert", "amx_bf16"};
+
 static void number_note(const char *key, unsigned number)
 {
     char text[16];
@@ -322,6 +325,29 @@ void kp_procfacts_window_note(uint32_t window)
     kp_faultcount_note(window);
 }
 
+/* ---- the CPU ---- */
+
+static bool has_word(const char *line, const char *word)
+{
+    const size_t bytes = strlen(word);
+    for (const char *at = line; (at = strstr(at, word)); at += bytes)
+        if (at > line && at[-1] == ' ' && (at[bytes] == ' ' || at[bytes] == '\n' || !at[bytes]))
+            return !memchr(line, '\n', (size_t)(at - line));
+    return false;
+}
+
+void kp_procfacts_instructions(const char *cpuinfo, char *out, size_t room)
+{
+    const char *const flags = strstr(cpuinfo, "\nflags");
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; flags && i < sizeof instructions / sizeof *instructions; i++) {
+        if (!has_word(flags + 1, instructions[i])) continue;
+        kp_fmt(out + used, room - used, "%s%s", used ? " " : "", instructions[i]);
+        used = strlen(out);
+    }
+}
+
 /* ---- the script ---- */
 
 /* Each argument ends with a NUL. -X and -W take the next one, -m names a module, -c has no script. */
@@ -369,7 +395,9 @@ bool kp_procfacts_is_launcher(void)
 
 void kp_procfacts_note_begin(void)
 {
-    char text[TEXT_BYTES], script[SCRIPT_BYTES];
+    char text[TEXT_BYTES], script[SCRIPT_BYTES], words[SCRIPT_BYTES] = "";
+    if (kp_io_text("/proc/cpuinfo", text, sizeof text) > 0) kp_procfacts_instructions(text, words, sizeof words);
+    if (words[0]) (void)kp_record_note("instructions", words);
     if (kp_io_text("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
     kp_procfacts_own_script(script, sizeof script);
     if (script[0]) (void)kp_record_note("script", script);

@@ -8,7 +8,7 @@
 
 bool kp_procfacts_is_launcher(void);                  /* does this process run torchrun or its like? */
 void kp_procfacts_own_script(char *out, size_t room); /* writes the script that this process runs, or "" */
-void kp_procfacts_note_begin(void);                   /* cores and script, once a spool is open */
+void kp_procfacts_note_begin(void);                   /* cores, instructions and script, once a spool is open */
 void kp_procfacts_note_end(void);                     /* busy threads, before a trace is written */
 /*
  * How long the calling thread had a core in a window, and others did, how long it waited for one, and its page faults
@@ -27,6 +27,10 @@ void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step);
 
 /* How long the calling thread had a core so far, and waited for one. False: the kernel does not count it. Some 6 us. */
 bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns);
+
+/* Writes those of the CPU's instructions that a reader may ask for, of the begin of /proc/cpuinfo: "avx2 avx512bw", or
+ * "". */
+void kp_procfacts_instructions(const char *cpuinfo, char *out, size_t room);
 
 /* The parts that tests call. The number of processors in the text of /proc/self/status, 0: not found. */
 unsigned kp_procfacts_cores(const char *status);

@@ -343,9 +343,9 @@ def checks(is_on):
     return trace.each(make)
 
 
-def doubles(kind):
+def doubles(kind, saved=0.5, **kprof):
     """The CPU computes for 600 us of each step in this type."""
-    trace = Trace(kprof=CALM, cost=0.5 * 600)
+    trace = Trace(kprof=CALM | kprof, cost=saved * 600)
     def make(base):
         trace.add("cpu_op", "aten::mul", 1, base, 390, **{"Call stack": WELL, "Input Dims": [[64]], "Input type": ["float"]})
         trace.add("cpu_op", "aten::addmm", 1, base + 390, 600, **{"Call stack": SICK, "Input Dims": [[512, 512]], "Input type": [kind]})
@@ -576,6 +576,7 @@ SICKNESSES = {
     "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
     "anomaly-mode": lambda: checks(True),
     "float64": lambda: doubles("double"),
+    "bfloat-on-cpu": lambda: doubles("c10::BFloat16", saved=0.9, instructions="avx2"),
     "one-by-one": lambda: loops("aten::select"),
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"]),
     "one-hot-product": lambda: one_hot("aten::one_hot"),
@@ -638,6 +639,7 @@ TWINS = {
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
     "anomaly-mode": lambda: checks(False),
     "float64": lambda: doubles("float"),
+    "bfloat-on-cpu": lambda: doubles("c10::BFloat16", instructions="avx2 avx512bw"),
     "one-by-one": lambda: loops("aten::mm"),
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"], count=4, dur=24),
     "one-hot-product": lambda: one_hot("aten::add"),

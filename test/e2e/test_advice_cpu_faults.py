@@ -2,6 +2,7 @@
 """kprof advise of a small training on the CPU with one fault: it is told, and not without the fault."""
 import json
 import os
+import pathlib
 import re
 
 import pytest
@@ -60,6 +61,15 @@ def test_a_thread_that_ran_in_an_import_alone_is_not_busy(tmp_path):
     run = harness.run_kprof("crowded_threads.py", tmp_path, 0, schedule=None, OMP_NUM_THREADS=2, MKL_NUM_THREADS=2).ok()
     of = facts.load(run.trace)["kprof"]
     assert of["busy_threads"] == "2" and of["torch_threads"] == "2", of
+
+
+def test_a_trace_has_the_instructions_of_its_cpu(tmp_path):
+    """Of those that decide how fast bfloat16 is; none on a CPU that has no such line, as Arm's."""
+    run = harness.run_kprof("crowded_threads.py", tmp_path, 0, schedule=None, OMP_NUM_THREADS=1).ok()
+    flags = re.search(r"^flags\s*:(.*)", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
+    has = flags.group(1).split() if flags else []
+    known = [word for word in ("avx2", "avx512bw", "avx512_bf16", "avx_ne_convert", "amx_bf16") if word in has]
+    assert facts.load(run.trace)["kprof"].get("instructions", "").split() == known
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/thread-self/schedstat"), reason="needs a kernel that counts waits for a core")

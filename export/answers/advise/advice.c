@@ -150,6 +150,7 @@ static void rules_judge(struct kp_costrules *x)
     if (is_of_host) host_rules_judge(x);
     else kp_rules_parts(x);
     kp_rules_float64(x);
+    kp_rules_bfloat16(x);
     kp_rules_wasted(x);
     kp_rules_resident(x);
 }

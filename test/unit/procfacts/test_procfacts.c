@@ -125,6 +125,21 @@ static void the_script_is_what_python_runs(void **state)
     SCRIPT("./serve\0model.pt\0", "");
 }
 
+static void instructions_are_those_of_the_first_processor(void **state)
+{
+    char words[128];
+    (void)state;
+    kp_procfacts_instructions("processor\t: 0\nflags\t\t: fpu avx2 avx512bw avx512_bf16\nbugs\t\t: x\n", words,
+                              sizeof words);
+    assert_string_equal(words, "avx2 avx512bw avx512_bf16");
+    kp_procfacts_instructions("processor\t: 0\nflags\t\t: fpu avx avx2\nbugs : avx512bw\n", words, sizeof words);
+    assert_string_equal(words, "avx2");
+    kp_procfacts_instructions("processor\t: 0\nflags\t\t: fpu xavx2 avx2x avx\n", words, sizeof words);
+    assert_string_equal(words, "");
+    kp_procfacts_instructions("processor\t: 0\nFeatures\t: asimd bf16\n", words, sizeof words); /* not of Intel */
+    assert_string_equal(words, "");
+}
+
 static void a_launcher_of_ranks_is_told_by_its_script(void **state)
 {
     (void)state;
@@ -147,6 +162,7 @@ int main(void)
         cmocka_unit_test(a_thread_is_busy_by_the_cores_that_it_could_have),
         cmocka_unit_test(what_a_thread_ran_before_the_steps_does_not_count),
         cmocka_unit_test(the_script_is_what_python_runs),
+        cmocka_unit_test(instructions_are_those_of_the_first_processor),
         cmocka_unit_test(a_launcher_of_ranks_is_told_by_its_script),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

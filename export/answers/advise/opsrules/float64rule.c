@@ -33,7 +33,7 @@ static bool has_doubles(const struct kp_costrules *x, size_t node)
     return e->kind == KP_KINETO_OP && (e->device_type & KP_TYPES_DOUBLE);
 }
 
-static bool is_product(const char *op)
+bool kp_float64_is_product(const char *op)
 {
     static const char *const parts[] = {"mm", "conv", "linear", "matmul", "attention", "lstm", "gru"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -82,7 +82,7 @@ static double saved_of(const struct kp_costrules *x, size_t node)
     if (!e->shapes) return SAVED;
     kp_shapetext_numbers(kp_kineto_text(x->tree->trace, e->shapes), &all, &largest);
     const char *const name = kp_costrules_name(x, (int32_t)node);
-    if (is_product(name)) return saved_product(all, largest);
+    if (kp_float64_is_product(name)) return saved_product(all, largest);
     const double saved = is_view(name) ? SAVED_NEXT_TO_NOTHING : saved_elementwise(largest);
     return is_function(name) && largest >= FUNCTION_NUMBERS && saved < SAVED_MIDDLE ? SAVED_MIDDLE : saved;
 }

@@ -20,3 +20,5 @@ void kp_rules_fusing(struct kp_costrules *rules);           /* fuserules.c */
 void kp_rules_bandwidth(struct kp_costrules *rules);        /* bandwidth.c */
 void kp_rules_anomaly(struct kp_costrules *rules);          /* anomalyrule.c */
 void kp_rules_float64(struct kp_costrules *rules);          /* float64rule.c */
+bool kp_float64_is_product(const char *op);                 /* float64rule.c: of matrices, or a convolution */
+void kp_rules_bfloat16(struct kp_costrules *rules);         /* bfloat16rule.c */
