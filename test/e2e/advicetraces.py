@@ -416,6 +416,17 @@ def joins(pieces):
     return trace.each(make)
 
 
+def keeps_old(rows):
+    """A buffer of 96 rows that gets so many more each step, and is cut to 96 again; the other torch.cat joins equal halves."""
+    trace = Trace(kprof=CALM, cost=300)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 590, **{"Call stack": WELL})
+        trace.add("cpu_op", "aten::cat", 1, base + 590, 300, **{"Call stack": SICK, "Input Dims": [[[96, 8], [rows, 8]], []]})
+        trace.add("cpu_op", "aten::slice", 1, base + 891, 2, **{"Call stack": SICK, "Input Dims": [[96 + rows, 8], [], [], [], []]})
+        trace.add("cpu_op", "aten::cat", 1, base + 900, 90, **{"Call stack": WELL, "Input Dims": [[[64, 8], [64, 8]], []]})
+    return trace.each(make)
+
+
 def embeds(rows):
     """The gradient of an embedding with so many rows, for a batch of 64."""
     trace = Trace(kprof=CALM, cost=300)
@@ -581,6 +592,7 @@ SICKNESSES = {
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"]),
     "one-hot-product": lambda: one_hot("aten::one_hot"),
     "cat-in-a-loop": lambda: joins(20),
+    "growing-cat": lambda: keeps_old(4),
     "python-backward": lambda: differentiates(300),
     "parametrized-again": lambda: parametrizes(0),
     "dense-embedding-gradient": lambda: embeds(5000),
@@ -644,6 +656,7 @@ TWINS = {
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"], count=4, dur=24),
     "one-hot-product": lambda: one_hot("aten::add"),
     "cat-in-a-loop": lambda: joins(4),
+    "growing-cat": lambda: keeps_old(96),
     "python-backward": lambda: differentiates(50),
     "parametrized-again": lambda: parametrizes(1),
     "dense-embedding-gradient": lambda: embeds(100),

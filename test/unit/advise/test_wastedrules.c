@@ -54,6 +54,55 @@ static void cats_of_one_size_are_not_told(void **state)
     assert_null(found(&a, "cat-in-a-loop"));
 }
 
+/* Three layers of a model keep `kept` keys, and one more a step, or as many as before; without shapes where it is 0. */
+static struct kp_advice kept(struct little *t, int kept, int more)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step);
+        for (int i = 0; i < 3; i++) {
+            char dims[64];
+            snprintf(dims, sizeof dims, "[[[16,%d,8],[16,1,8]],[]]", kept + more * step);
+            if (kept) shaped(t, "aten::cat", begin + 210 * i, 200, dims);
+            else event(t, "cpu_op", "aten::cat", 1, begin + 210 * i, 200, "");
+        }
+        shaped(t, "aten::relu", begin + 720, 1200, "[[16,13,8]]");
+    }
+    return advise(t);
+}
+
+static void keys_that_grow_by_a_token_a_step_are_told_of_all_layers(void **state)
+{
+    const struct kp_advice a = kept(*state, 40, 1);
+    const struct kp_finding *const f = found(&a, "growing-cat");
+    assert_non_null(f);
+    assert_int_equal(f->steps, 2); /* the first step has nothing old */
+    assert_float_equal(f->step_ns, 2 * 600000 / 3.0, 1);
+    assert_non_null(strstr(f->what, "2.0 times per step: 97.6 % of"));
+    assert_null(found(&a, "cat-in-a-loop"));
+}
+
+/* As one token of a class beside all pieces of a picture. */
+static void a_little_beside_much_that_is_new_is_not_told(void **state)
+{
+    const struct kp_advice a = kept(*state, 40, 0);
+    assert_null(found(&a, "growing-cat"));
+}
+
+static void half_of_new_data_is_not_told(void **state)
+{
+    const struct kp_advice a = kept(*state, 1, 1);
+    assert_null(found(&a, "growing-cat"));
+}
+
+static void cats_without_shapes_are_not_judged(void **state)
+{
+    const struct kp_advice a = kept(*state, 0, 0);
+    assert_null(found(&a, "growing-cat"));
+    bool is_said = false;
+    for (size_t i = 0; i < a.unjudged_count; i++) is_said |= strstr(a.unjudged[i], "old data") != NULL;
+    assert_true(is_said);
+}
+
 /* A step asks for 64 rows of an embedding of `rows`, of 8 numbers each. */
 static struct kp_advice embedded(struct little *t, int rows)
 {
@@ -139,6 +188,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(a_tensor_that_cat_grows_is_told_without_the_last_copy),
         LITTLE(cats_of_one_size_are_not_told),
+        LITTLE(keys_that_grow_by_a_token_a_step_are_told_of_all_layers),
+        LITTLE(a_little_beside_much_that_is_new_is_not_told),
+        LITTLE(half_of_new_data_is_not_told),
+        LITTLE(cats_without_shapes_are_not_judged),
         LITTLE(a_gradient_of_far_more_rows_than_were_asked_for_is_told),
         LITTLE(a_gradient_of_rows_most_of_which_were_asked_for_is_not_told),
         LITTLE(a_gradient_without_shapes_is_not_judged),

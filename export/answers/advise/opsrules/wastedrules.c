@@ -2,8 +2,8 @@
 /*
  * wastedrules.c - work that is done again for each piece or row, as the shapes of its inputs tell
  *
- * A tensor that torch.cat grows by a piece at a time is copied whole each time. The gradient of an embedding has as
- * many rows as its weight, whatever few a batch asks for. A generation without its cache computes all tokens again for
+ * A tensor that torch.cat grows by a piece at a time is copied whole each time, as is a buffer that gets a few rows a
+ * step. The gradient of an embedding has as many rows as its weight, whatever few a batch asks for. A generation without its cache computes all tokens again for
  * each.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
@@ -11,12 +11,29 @@
 #include <stdlib.h>
 
 #include "export/answers/advise/stepkinds/longsteps.h"
+#include "export/read/kineto/pagefaults.h"
 
-enum { TENSORS_MOST = 64, GROWN_LEAST = 8, ROWS_TIMES = 8, AGAIN_LEAST = 8, AGAIN_PART = 4, INSIDE_MOST = 12 };
+#define OLD_SHARE 0.9 /* of the elements that torch.cat returns: they lie in one of its inputs */
+
+enum {
+    TENSORS_MOST = 64,
+    GROWN_LEAST = 8,
+    ROWS_TIMES = 8,
+    AGAIN_LEAST = 8,
+    AGAIN_PART = 4,
+    INSIDE_MOST = 12,
+    NEAR_MOST = 12,
+    PAGE_ELEMENTS = 1024
+};
 
 static const struct kp_cost_rule growing = {
     0.05, 0, "cat-in-a-loop", "torch.cat appends to a tensor again and again, and copies all of it each time",
     "Keep the pieces in a list, and join them once after the loop: torch.cat(pieces) or torch.stack(pieces)."};
+static const struct kp_cost_rule old_data = {
+    0.05, 0, "growing-cat", "",
+    "Allocate the buffer once, and write into it: buffer[at:at + n] = new, with at = (at + n) % size where the oldest "
+    "may go. Or keep the pieces in a list, and join them when they are read. For keys and values of a generation: "
+    "model.generate(..., cache_implementation=\"static\")."};
 static const struct kp_cost_rule dense = {
     0.05, 0, "dense-embedding-gradient", "an embedding computes a gradient of all its rows, although a batch uses few",
     "Use torch.nn.Embedding(..., sparse=True) with torch.optim.SparseAdam, SGD or Adagrad. The optimizer then skips "
@@ -54,46 +71,114 @@ static bool is_judged(const struct kp_costrules *x, size_t node, const char *nam
            kp_spans_has(&x->chosen->in_steps, x->tree->nodes[node].start_ns);
 }
 
-/* ---- torch.cat in a loop ---- */
+/* ---- torch.cat in a loop, and of old data ---- */
 
 struct grown { /* by place: its last torch.cat */
     int32_t node;
-    double elements;
+    double most, elements; /* of its largest input; of all */
+    bool is_old;           /* the largest input is what a step before made, grown since */
 };
 struct growth {
     const struct kp_costrules *x;
     struct kp_keyindex places; /* rows: struct grown */
-    size_t count;
+    size_t count, old_count;
     bool *charged;
-    struct kp_cost cost;
+    struct kp_cost cost, old;
+    double old_elements, all_elements; /* that torch.cat copies of old data; and in all, then */
+    double bare_ns;                    /* without shapes */
 };
+
+/* Is the result cut to the size that the largest input had, or was that a cut of one as large? */
+static bool is_cut(const struct kp_costrules *x, size_t node, double elements)
+{
+    static const char *const cuts[] = {"aten::slice", "aten::narrow", NULL};
+    const int64_t tid = kp_tree_event(x->tree, node)->tid;
+    for (size_t i = node > NEAR_MOST ? node - NEAR_MOST : 0; i < x->tree->count && i <= node + NEAR_MOST; i++) {
+        double of[TENSORS_MOST];
+        if (kp_tree_event(x->tree, i)->tid == tid && kp_name_is_one_of(kp_costrules_name(x, (int32_t)i), cuts) &&
+            tensors_read(x, i, 0, of) == 1 && of[0] == elements)
+            return true;
+    }
+    return false;
+}
+
+/* Of one place the layers of a model may have a tensor each: those behind the first are as that one. */
+static bool is_grown(const struct growth *g, const struct grown *now, const struct grown *last)
+{
+    const struct kp_chosen *const c = g->x->chosen;
+    const struct kp_node *const nodes = g->x->tree->nodes;
+    const size_t step = kp_step_after(c->steps, c->step_count, nodes[now->node].start_ns);
+    const bool is_before = nodes[last->node].start_ns < c->steps[step].start_ns;
+    if (is_before) return now->most == last->elements;
+    return last->is_old && now->most == last->most && now->elements == last->elements;
+}
+
+static void old_take(struct growth *g, struct grown *now, const struct grown *last)
+{
+    const struct kp_node *const node = &g->x->tree->nodes[now->node];
+    if (now->most < OLD_SHARE * now->elements) return;
+    now->is_old = last->node >= 0 && is_grown(g, now, last);
+    if (!now->is_old && !is_cut(g->x, (size_t)now->node, now->elements)) return;
+    kp_cost_add(&g->old, g->x, now->node, node->start_ns, node->end_ns, 1);
+    g->old_elements += now->most;
+    g->all_elements += now->elements;
+    g->old_count++;
+}
 
 static void cat_take(struct growth *g, size_t node)
 {
     const struct kp_node *const nodes = g->x->tree->nodes;
-    double of[TENSORS_MOST], most = 0, all = 0;
+    double of[TENSORS_MOST];
+    struct grown now = {.node = (int32_t)node};
     const size_t tensors = tensors_read(g->x, node, 0, of);
-    for (size_t i = 0; i < tensors; i++) all += of[i], most = of[i] > most ? of[i] : most;
+    for (size_t i = 0; i < tensors; i++) now.elements += of[i], now.most = of[i] > now.most ? of[i] : now.most;
     struct grown *const last = kp_keyindex_row(&g->places, kp_costplace_key(g->x->tree, (int32_t)node),
                                                &(struct grown){.node = -1}, sizeof *last);
-    if (tensors > 1 && last->node >= 0 && most == last->elements) {
+    if (tensors > 1) old_take(g, &now, last);
+    if (tensors > 1 && last->node >= 0 && now.most == last->elements) {
         kp_cost_add(&g->cost, g->x, last->node, nodes[last->node].start_ns, nodes[last->node].end_ns, 1);
         g->charged[kp_costplace_op(g->x->tree, last->node)] = true;
         g->count++;
     }
-    *last = (struct grown){(int32_t)node, all};
+    if (!kp_kineto_shapes(kp_tree_event(g->x->tree, node)))
+        g->bare_ns += (double)(nodes[node].end_ns - nodes[node].start_ns);
+    *last = now;
+}
+
+/* malloc gets such a buffer from the kernel each time: where that is most page faults, they are no finding. */
+static void faults_drop(struct kp_costrules *x, double elements)
+{
+    struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_FAULTS);
+    struct kp_pagefaults faults;
+    const double pages = elements / PAGE_ELEMENTS / (double)x->chosen->step_count;
+    if (f && kp_pagefaults_of(x->tree->trace, &faults) && 2 * pages >= faults.minor) kp_finding_drop(x->out, f);
+}
+
+static void old_tell(struct kp_costrules *x, struct growth *g)
+{
+    struct kp_cost_rule rule = old_data;
+    rule.what = kp_costrules_text(
+        x,
+        "torch.cat copies a buffer to add a little to it, %.1f times per step: %.1f %% of what it copies is old data",
+        (double)g->old_count / (double)x->chosen->step_count, 100 * g->old_elements / g->all_elements);
+    if (kp_cost_tell(&g->old, x, &rule)) faults_drop(x, g->all_elements);
 }
 
 static void growing_judge(struct kp_costrules *x)
 {
-    struct growth g = {.x = x, .cost = kp_cost_open(x)};
+    struct growth g = {.x = x, .cost = kp_cost_open(x), .old = kp_cost_open(x)};
     g.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *g.charged);
     for (size_t i = 0; i < x->tree->count; i++)
         if (is_judged(x, i, "aten::cat")) cat_take(&g, i);
-    if (g.count >= GROWN_LEAST * x->chosen->step_count) {
+    const bool is_loop = g.count >= GROWN_LEAST * x->chosen->step_count;
+    if (is_loop) {
         kp_cost_add_backward(&g.cost, x, g.charged);
         kp_cost_tell(&g.cost, x, &growing);
     } else kp_cost_drop(&g.cost);
+    if (is_loop || !g.old_count) kp_cost_drop(&g.old);
+    else old_tell(x, &g);
+    if (g.bare_ns > 0 && g.bare_ns >= old_data.bound * x->out->step_ns * (double)x->chosen->step_count)
+        kp_costrules_unjudged(x, "old data that torch.cat copies (kprof run --record-shapes)");
     kp_keyindex_fini(&g.places);
     free(g.charged);
 }

@@ -15,6 +15,7 @@
 #define KP_FINDING_TEXTS "tensors-as-text"
 #define KP_FINDING_OPTIMIZER "optimizer-unfused"
 #define KP_FINDING_GC "python-gc"
+#define KP_FINDING_FAULTS "page-faults"
 #define KP_FINDING_GROWS "memory-grows"
 #define KP_FINDING_RESIDENT "resident-grows"
 #define KP_FINDING_NO_OP "no-op-runs"

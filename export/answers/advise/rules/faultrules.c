@@ -15,7 +15,7 @@ static const char read_change[] = "Memory is short, or mapped files are not in m
 void kp_rules_faults(struct kp_costrules *x)
 {
     struct kp_pagefaults faults;
-    struct kp_finding f = {.id = "page-faults"};
+    struct kp_finding f = {.id = KP_FINDING_FAULTS};
     const double step_ns = x->out->step_ns, steps = (double)x->out->steps;
     if (kp_costrules_find(x, "recompilation")) return; /* a compiler takes memory in these steps */
     if (x->out->has_gpu || !kp_pagefaults_of(x->tree->trace, &faults) || !(step_ns > 0)) return;
