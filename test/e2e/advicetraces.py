@@ -378,12 +378,12 @@ def calls(stack, every=1, dur=200):
 
 
 def by_hand(ops, count=20, dur=4):
-    """The CPU's step ends with these ops for each of `count` tensors, each op followed by 1 us of Python."""
+    """The CPU's step ends with these ops for each of `count` tensors, each op followed by 1 us of Python. The first is of the line before."""
     trace = Trace(kprof=CALM, cost=count * len(ops) * (dur + 1))
     def make(base):
         trace.add("cpu_op", "aten::mm", 1, base, 990 - count * len(ops) * (dur + 1), **{"Call stack": WELL})
         for i in range(count * len(ops)):
-            trace.add("cpu_op", ops[i % len(ops)], 1, base + 990 - (dur + 1) * (count * len(ops) - i), dur, **{"Call stack": SICK})
+            trace.add("cpu_op", ops[i % len(ops)], 1, base + 990 - (dur + 1) * (count * len(ops) - i), dur, **{"Call stack": SICK if i else "train.py(11): sick"})
     return trace.each(make)
 
 

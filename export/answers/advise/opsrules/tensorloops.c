@@ -191,6 +191,19 @@ static bool is_told(const struct kp_costrules *x, const struct tensor_loop *loop
     return false;
 }
 
+/* Charges each op with the time from the end of the one before: a line with more of them, or slower ones, costs more. */
+static void run_charge(struct kp_cost *cost, const struct kp_costrules *x, const struct tensor_run *run)
+{
+    const struct kp_node *const nodes = x->tree->nodes;
+    int64_t until = run->start_ns;
+    for (size_t i = (size_t)run->first; i < x->tree->count && nodes[i].start_ns < run->end_ns; i++) {
+        if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
+        if (kp_tree_event(x->tree, i)->tid != run->tid) continue;
+        kp_cost_add(cost, x, (int32_t)i, until, nodes[i].end_ns, 1);
+        until = nodes[i].end_ns;
+    }
+}
+
 static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, const struct tensor_loop *loop)
 {
     struct kp_cost_rule rule = {SHARE_LEAST, 0, "tensor-by-tensor", "", ""};
@@ -201,7 +214,7 @@ static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, cons
     for (size_t i = 0; i < l->run_count; i++) {
         const struct tensor_run *const run = &l->runs[i];
         if (!kp_gapplace_is_function(kp_kineto_text(x->tree->trace, run->line), text)) continue;
-        kp_cost_add(&cost, x, run->first, run->start_ns, run->end_ns, 1);
+        run_charge(&cost, x, run);
         kp_spans_add(&times, run->start_ns, run->end_ns);
     }
     kp_spans_settle(&times);
