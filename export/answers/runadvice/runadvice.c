@@ -60,12 +60,27 @@ static void finding_first(struct kp_strings *texts, struct kp_advice *a, const s
     kp_finding_keep(&a->findings[0], texts);
 }
 
+/* A rank that is late in few steps is so by what those steps have more than the others. */
+static void late_place(struct kp_finding *late, const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count && 2 * late->steps < a->steps; i++) {
+        const struct kp_finding *const f = &a->findings[i];
+        if (strcmp(f->id, KP_FINDING_LONG) != 0 || !f->line || f->is_gap || 2 * f->steps < late->steps) continue;
+        late->line = f->line;
+        late->where = f->where;
+        late->is_backward = f->is_backward;
+        return;
+    }
+}
+
 void kp_runadvice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts)
 {
     struct kp_finding late;
     struct kp_rankwords words;
     kp_advice_of_rank(a, ranks, rank, texts);
-    if (kp_finding_of_late(&late, &words, ranks, rank)) finding_first(texts, a, &late);
+    if (!kp_finding_of_late(&late, &words, ranks, rank)) return;
+    late_place(&late, a);
+    finding_first(texts, a, &late);
 }
 
 /* The steps of a job that stands are not judged: nothing that they tell is worth a look before it goes on. */

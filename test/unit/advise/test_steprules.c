@@ -149,6 +149,58 @@ static void a_step_among_them_that_is_no_nth_one_hides_nothing(void **state)
     assert_non_null(strstr(a.findings[0].what, ", each 10th step)"));
 }
 
+static void op_at(struct little *t, int at, int us, const char *stack)
+{
+    char args[160];
+    snprintf(args, sizeof args, "\"Call stack\":\"%s\"", stack);
+    event(t, "cpu_op", "aten::mm", 1, at, us, args);
+}
+
+/* Each fourth step calls save() at line 79, with half of its time at each of two lines, or all of it at the first. */
+static const char *saving_line(struct little *t, const char *second, const char **where)
+{
+    static struct kp_advice a;
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        const int us = STEP_US + (i % 4 == 1) * 2 * STEP_US;
+        numbered_step(t, i, at, us);
+        op_at(t, at, STEP_US - 10, "train.py(25): decode;train.py(73): main");
+        if (us > STEP_US) {
+            op_at(t, at + STEP_US, STEP_US + 100, "train.py(25): decode;train.py(49): save;train.py(79): main");
+            op_at(t, at + 2 * STEP_US + 100, STEP_US - 110, second);
+        }
+        at += us;
+    }
+    a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+    *where = a.findings[0].where;
+    return a.findings[0].line;
+}
+
+static void what_lies_at_several_lines_is_told_at_the_call_that_has_all(void **state)
+{
+    const char *where;
+    assert_string_equal(saving_line(*state, "train.py(52): save;train.py(79): main", &where), "train.py:79 main");
+    assert_string_equal(where, "train.py save");
+}
+
+static void what_lies_at_one_line_is_told_there(void **state)
+{
+    const char *where;
+    const char *const line = saving_line(*state, "train.py(25): decode;train.py(49): save;train.py(79): main", &where);
+    assert_string_equal(line, "train.py:25 decode");
+    assert_string_equal(where, "aten::mm");
+}
+
+/* Lines that the other steps have as well are no call of these steps alone. */
+static void what_other_steps_call_as_well_is_told_at_its_line(void **state)
+{
+    const char *where;
+    assert_string_equal(saving_line(*state, "train.py(25): decode;train.py(73): main", &where), "train.py:25 decode");
+    assert_string_equal(where, "aten::mm");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +214,9 @@ int main(void)
         LITTLE(each_nth_step_is_slow_from_a_smaller_length_on),
         LITTLE(a_step_among_them_that_is_no_nth_one_hides_nothing),
         LITTLE(each_nth_step_that_costs_much_is_critical),
+        LITTLE(what_lies_at_several_lines_is_told_at_the_call_that_has_all),
+        LITTLE(what_lies_at_one_line_is_told_there),
+        LITTLE(what_other_steps_call_as_well_is_told_at_its_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,7 @@ bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const
 
 #define KP_FINDING_COMM "exposed-communication"
 #define KP_FINDING_LATE "late-rank"
+#define KP_FINDING_LONG "slow-steps"
 struct kp_rankwords {
     char what[320], change[KP_RANKCAUSE_BYTES + 320];
     bool is_for_gpu; /* true of a GPU's collectives, too */

@@ -18,10 +18,15 @@ enum { BURSTS_LEAST = 3 };
 #define START_SHARE 0.25 /* of the time for data */
 #define EVERY_SHARE 0.60 /* of the distances between them: they are about as long as the median */
 
-bool kp_loads_by_workers(const struct kp_costrules *x)
+static bool is_by_workers(const struct kp_costrules *x)
 {
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->parts[KP_SPLIT_LOADING]);
     return most && kp_loader_has_workers(kp_kineto_text(x->tree->trace, most->name));
+}
+
+bool kp_part_is_of_others(const struct kp_costrules *x, enum kp_split_part part)
+{
+    return part == KP_SPLIT_COMM || (part == KP_SPLIT_LOADING && is_by_workers(x));
 }
 
 struct waits {

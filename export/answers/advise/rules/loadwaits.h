@@ -14,10 +14,10 @@ static inline bool kp_loader_has_workers(const char *name)
 }
 
 /*
- * Do workers load most of it? They wait for a core as well, and no trace tells how long: what the step waits for them
- * is a share of the step as it was, with its own waits.
+ * Does the thread sleep in this part, for other ranks or for workers that load? It wants no core there, and how long
+ * they wait for one no trace tells: such a part is a share of the step as it was, with its waits.
  */
-bool kp_loads_by_workers(const struct kp_costrules *rules);
+bool kp_part_is_of_others(const struct kp_costrules *rules, enum kp_split_part part);
 
 /*
  * loadepochs.c: where the steps with `waits` for a loader with workers begin an epoch, says so, and what to change.

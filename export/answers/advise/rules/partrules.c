@@ -277,7 +277,7 @@ static struct kp_step_split *judged_of(const struct kp_costrules *x, const struc
                                        const struct kp_step_split *splits, struct kp_loadcore *taken)
 {
     if (is_no_op(x->out, rule)) return without_reads(x, splits);
-    if (rule->measure != KP_SPLIT_LOADING || kp_loads_by_workers(x)) return NULL;
+    if (rule->measure != KP_SPLIT_LOADING || kp_part_is_of_others(x, KP_SPLIT_LOADING)) return NULL;
     return kp_loadcore_splits(x, splits, taken);
 }
 

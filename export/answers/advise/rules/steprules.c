@@ -13,7 +13,7 @@
 #include "export/read/facts/everynth.h"
 
 static const struct kp_cost_rule outliers = {
-    0.03, 0, "slow-steps", "some steps last much longer than the others",
+    0.03, 0, KP_FINDING_LONG, "some steps last much longer than the others",
     "Compare them with the others: kprof report --step N. `kprof html` draws each step."};
 static const struct kp_cost_rule drift = {0.03, 0, "slower-steps", "steps get slower and slower",
                                           "Look for what grows: a graph kept alive (use loss.item()), a list, a longer "
@@ -300,12 +300,6 @@ static bool is_told(const struct kp_costrules *x, const struct compared *c, bool
     return is;
 }
 
-/* The thread sleeps meanwhile, and wants no core: its waits for one are elsewhere in the step. */
-static bool is_for_others(const struct kp_costrules *x, enum kp_split_part part)
-{
-    return part == KP_SPLIT_COMM || (part == KP_SPLIT_LOADING && kp_loads_by_workers(x));
-}
-
 /* Tells the part that these steps have more of. Frees the cost. */
 static struct kp_finding *part_tell(struct kp_costrules *x, const struct compared *with,
                                     const struct kp_cost_rule *rule, enum kp_split_part part)
@@ -321,11 +315,12 @@ static struct kp_finding *part_tell(struct kp_costrules *x, const struct compare
     struct kp_longer_steps longer = {0};
     if (part == KP_SPLIT_COMM && !x->out->has_gpu) longer = longer_steps(x, cost);
     const char *begin = is_outlier && part != KP_SPLIT_LOADING ? kp_stepbegin_text(x, cost->of, with->longer) : "";
-    double *weights = is_gap || part == KP_SPLIT_LOADING ? more_weights(x, with) : NULL;
+    double *weights = more_weights(x, with);
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
-    if (!is_for_others(x, part)) kp_costrules_core(x, f);
+    if (!kp_part_is_of_others(x, part)) kp_costrules_core(x, f);
     if (f) longer_name(x, f, numbers, part, is_gap ? weights : NULL, is_one, begin);
     if (f && part == KP_SPLIT_LOADING) kp_loadepochs_tell(x, weights, f);
+    if (f && part == KP_SPLIT_COMPUTE && !x->out->has_gpu) kp_longplace_tell(x, weights, f);
     if (f) f->longer = longer, f->longer.is_each_nth = !is_outlier;
     free(weights);
     return f;

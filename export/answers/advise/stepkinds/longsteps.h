@@ -37,6 +37,12 @@ void kp_longsteps_places(struct kp_keyindex *to, const struct kp_costrules *rule
                          double weight);
 double *kp_longsteps_place(struct kp_keyindex *places, uint64_t key); /* the ns of a place, 0 at first */
 
+/* ---- longplace.c ---- */
+
+/* Sets the place to the line that calls all of what steps with weights above 0 have more ops than those below, where
+ * that lies at several lines. `where` is the function that it calls. */
+void kp_longplace_tell(const struct kp_costrules *rules, const double *weights, struct kp_finding *out);
+
 /* ---- sharedsteps.c: steps with the causes of two groups ---- */
 
 /* Sets `shared` and `shared_with`. */
