@@ -156,6 +156,41 @@ static void op_at(struct little *t, int at, int us, const char *stack)
     event(t, "cpu_op", "aten::mm", 1, at, us, args);
 }
 
+/* The backward pass grows from step to step, the forward pass `forward` times as much. */
+static const char *growing_what(struct little *t, int forward)
+{
+    static struct kp_advice a;
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        const int grows = growth_us * i, first = 400 + forward * grows, us = STEP_US + (1 + forward) * grows;
+        char args[120];
+        numbered_step(t, i, at, us);
+        snprintf(args, sizeof args,
+                 "\"Sequence number\":%d,\"Fwd thread id\":0,\"Call stack\":\"train.py(29): forward\"", i + 1);
+        event(t, "cpu_op", "aten::addmm", 1, at, first, args);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", i + 1);
+        event(t, "cpu_op", "AddmmBackward0", 1, at + first, us - first - 10, args);
+        at += us;
+    }
+    a = advise(t);
+    assert_true(a.count >= 1);
+    assert_string_equal(a.findings[0].id, "slower-steps");
+    assert_int_equal(strstr(a.findings[0].change, "detach") != NULL, !forward);
+    return a.findings[0].what;
+}
+
+static void a_backward_that_grows_alone_is_a_graph_that_is_carried(void **state)
+{
+    const char *const what = growing_what(*state, 0);
+    assert_non_null(strstr(what, "is ops of backward passes"));
+}
+
+static void a_backward_that_grows_with_its_forward_is_none(void **state)
+{
+    const char *const what = growing_what(*state, 1);
+    assert_null(strstr(what, "backward"));
+}
+
 /* Each fourth step calls save() at line 79, with half of its time at each of two lines, or all of it at the first. */
 static const char *saving_line(struct little *t, const char *second, const char **where)
 {
@@ -214,6 +249,8 @@ int main(void)
         LITTLE(each_nth_step_is_slow_from_a_smaller_length_on),
         LITTLE(a_step_among_them_that_is_no_nth_one_hides_nothing),
         LITTLE(each_nth_step_that_costs_much_is_critical),
+        LITTLE(a_backward_that_grows_alone_is_a_graph_that_is_carried),
+        LITTLE(a_backward_that_grows_with_its_forward_is_none),
         LITTLE(what_lies_at_several_lines_is_told_at_the_call_that_has_all),
         LITTLE(what_lies_at_one_line_is_told_there),
         LITTLE(what_other_steps_call_as_well_is_told_at_its_line),

@@ -191,7 +191,7 @@ static bool is_told(const struct kp_costrules *x, const struct tensor_loop *loop
     return false;
 }
 
-/* Charges each op with the time from the end of the one before: a line with more of them, or slower ones, costs more. */
+/* Charges each op with the time from the end of the one before: a line with more or slower ops costs more. */
 static void run_charge(struct kp_cost *cost, const struct kp_costrules *x, const struct tensor_run *run)
 {
     const struct kp_node *const nodes = x->tree->nodes;

@@ -3,8 +3,8 @@
  * wastedrules.c - work that is done again for each piece or row, as the shapes of its inputs tell
  *
  * A tensor that torch.cat grows by a piece at a time is copied whole each time, as is a buffer that gets a few rows a
- * step. The gradient of an embedding has as many rows as its weight, whatever few a batch asks for. A generation without its cache computes all tokens again for
- * each.
+ * step. The gradient of an embedding has as many rows as its weight, whatever few a batch asks for. A generation
+ * without its cache computes all tokens again for each.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 

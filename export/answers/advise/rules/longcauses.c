@@ -244,3 +244,22 @@ void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
     free(n.by);
     free(n.slower);
 }
+
+/* A slow disk is no graph that is kept alive. */
+void kp_longcauses_drift(struct kp_cost_rule *out, enum kp_split_part part, bool is_gap, bool is_carried)
+{
+    if (part == KP_SPLIT_LOADING)
+        out->change =
+            "Loading takes longer and longer. Causes: items that grow, a disk or a network that slows down (a "
+            "full cache, other readers), or workers without a core.";
+    else if (part == KP_SPLIT_COMM)
+        out->change =
+            "The network or another rank gets slower. `kprof advise` with the traces of all ranks says which.";
+    else if (is_gap)
+        out->change = "No operator runs in that time. Look for a file, a log or a list that grows, or a disk or a "
+                      "network that slows down. `kprof run --with-stack 1` names the function.";
+    else if (is_carried)
+        out->change =
+            "A graph is carried from step to step, and each backward pass goes through all of it: detach what "
+            "is kept (h = h.detach()), and use no retain_graph=True.";
+}

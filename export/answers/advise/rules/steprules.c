@@ -275,20 +275,6 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     return found;
 }
 
-/* What makes steps slower and slower, by the part of them that grows: a slow disk is no graph that is kept alive. */
-static const char *drift_change(enum kp_split_part part, bool is_gap)
-{
-    if (part == KP_SPLIT_LOADING)
-        return "Loading takes longer and longer. Causes: items that grow, a disk or a network that slows down (a full "
-               "cache, other readers), or workers without a core.";
-    if (part == KP_SPLIT_COMM)
-        return "The network or another rank gets slower. `kprof advise` with the traces of all ranks says which.";
-    if (is_gap)
-        return "No operator runs in that time. Look for a file, a log or a list that grows, or a disk or a network "
-               "that slows down. `kprof run --with-stack 1` names the function.";
-    return drift.change;
-}
-
 /* Are these steps longer by what is told as one finding of all steps? */
 static bool is_told(const struct kp_costrules *x, const struct compared *c, bool is_gap)
 {
@@ -310,12 +296,14 @@ static struct kp_finding *part_tell(struct kp_costrules *x, const struct compare
     struct kp_cost_rule of_part = *rule;
     if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
     if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
-    if (rule == &drift) of_part.change = drift_change(part, is_gap);
     const char *numbers = numbers_text(x, cost);
     struct kp_longer_steps longer = {0};
     if (part == KP_SPLIT_COMM && !x->out->has_gpu) longer = longer_steps(x, cost);
     const char *begin = is_outlier && part != KP_SPLIT_LOADING ? kp_stepbegin_text(x, cost->of, with->longer) : "";
     double *weights = more_weights(x, with);
+    const bool is_carried = rule == &drift && part == KP_SPLIT_COMPUTE && kp_longplace_is_backward(x, weights);
+    if (is_carried) begin = " of backward passes";
+    if (rule == &drift) kp_longcauses_drift(&of_part, part, is_gap, is_carried);
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (!kp_part_is_of_others(x, part)) kp_costrules_core(x, f);
     if (f) longer_name(x, f, numbers, part, is_gap ? weights : NULL, is_one, begin);

@@ -12,6 +12,7 @@
 #define MOST_SHARE 0.8   /* of the ops' extra time lies under such a call; the rest is noise */
 #define ALL_SHARE 0.95   /* of that: an inner call with so much is meant */
 #define USUAL_SHARE 0.02 /* of that: the other steps have no more of it */
+#define BACK_SHARE 0.85  /* of the ops' extra time: larger inputs would have a third of it in the forward pass */
 
 struct call_cost {         /* by the text of a frame of the program and of those that call it */
     uint32_t stack, inner; /* inner: the stack from the frame that it calls, where most of the time lies */
@@ -22,7 +23,7 @@ struct longplace {
     const struct kp_costrules *x;
     const double *weights; /* by step: below 0 those that are ordinary */
     struct kp_keyindex calls;
-    double ns; /* what the ops have more in all */
+    double ns, backward_ns; /* what the ops have more in all, and in backward passes */
 };
 
 static void call_add(struct longplace *p, uint32_t stack, uint32_t inner, size_t depth, double ns)
@@ -41,7 +42,11 @@ static void op_add(void *context, size_t step, int32_t node, int32_t before, int
     const uint32_t stack = kp_tree_stack(p->x->tree, &p->x->tree->nodes[node]);
     (void)before;
     p->ns += weighed;
-    if (!stack || !(weighed > 0 || weighed < 0) || kp_node_is_backward(p->x->tree, (size_t)node)) return;
+    if (kp_node_is_backward(p->x->tree, (size_t)node)) {
+        p->backward_ns += weighed;
+        return;
+    }
+    if (!stack || !(weighed > 0 || weighed < 0)) return;
     const char *at = kp_kineto_text(trace, stack);
     size_t bytes, depth = strlen(at);
     uint32_t inner = 0;
@@ -68,12 +73,25 @@ static const struct call_cost *call_find(const struct longplace *p)
     return found;
 }
 
+static void ops_add(struct longplace *p)
+{
+    for (size_t i = 0; i < p->x->chosen->step_count; i++)
+        if (p->weights[i] > 0 || p->weights[i] < 0) kp_longsteps_walk(p->x, i, false, op_add, p);
+}
+
+bool kp_longplace_is_backward(const struct kp_costrules *x, const double *weights)
+{
+    struct longplace p = {.x = x, .weights = weights};
+    ops_add(&p);
+    kp_keyindex_fini(&p.calls);
+    return p.ns > 0 && p.backward_ns >= BACK_SHARE * p.ns;
+}
+
 void kp_longplace_tell(const struct kp_costrules *x, const double *weights, struct kp_finding *out)
 {
     struct longplace p = {.x = x, .weights = weights};
     struct kp_kineto *const trace = x->tree->trace;
-    for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (weights[i] > 0 || weights[i] < 0) kp_longsteps_walk(x, i, false, op_add, &p);
+    ops_add(&p);
     const struct call_cost *const call = p.ns > 0 ? call_find(&p) : NULL;
     const uint32_t line = call && call->inner ? kp_ownline_of(trace, call->stack) : 0;
     if (line) {

@@ -42,6 +42,8 @@ double *kp_longsteps_place(struct kp_keyindex *places, uint64_t key); /* the ns 
 /* Sets the place to the line that calls all of what steps with weights above 0 have more ops than those below, where
  * that lies at several lines. `where` is the function that it calls. */
 void kp_longplace_tell(const struct kp_costrules *rules, const double *weights, struct kp_finding *out);
+/* Is almost all of that in backward passes? Then their graph grows, and not the inputs. */
+bool kp_longplace_is_backward(const struct kp_costrules *rules, const double *weights);
 
 /* ---- sharedsteps.c: steps with the causes of two groups ---- */
 
