@@ -134,7 +134,7 @@ function callsShow(name) {
   flameGraphOf.set(calls || flame.boxes);
   flameFind(byId("flame-find").value);
   byId("flame-told").textContent = flame.told;
-  byId("flame-note").textContent = calls ? `${name}: ${METRICS[flame.metric].text(calls.reduce((most, b) => Math.max(most, b.value), 0))}. Above: who calls it. Below: what it calls.` : flame.note;
+  byId("flame-note").replaceChildren(...proseMake(calls ? `${name}: ${METRICS[flame.metric].text(calls.reduce((most, b) => Math.max(most, b.value), 0))}. Above: who calls it. Below: what it calls.` : flame.note).childNodes);
   callsButton();
 }
 

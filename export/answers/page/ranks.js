@@ -69,8 +69,8 @@ function ranksDraw() {
     `last spends the least time in a collective. The extra time of the others is waiting. ${rankName(all[lateAt], lateAt).replace(/^r/, "R")} arrived last at ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
     "No collective is in all of these traces.") + (left ? ` ${countText(left)} are not in the traces of all their ranks.` : "") + (untold ? ` The groups of ${countText(untold)} cannot be distinguished.` : "");
   document.querySelector("#ranks .tools").hidden = all.length <= SHOWN;
-  ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), bar: rankBar(rank, most), step: rank.step, compute: rank.parts[0],
-    exposed: rank.parts[1], copies: rank.parts[2], loading: rank.parts[3], idle: rank.parts[4], ...(rank.trace === null || missing ? {} : { waited: waits[rank.trace][0], last: waits[rank.trace][1] }) })));
+  ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), ...(rank.step ? { bar: rankBar(rank, most), step: rank.step } : {}), compute: rank.parts[0],
+    exposed: rank.parts[1], copies: rank.parts[2], loading: rank.parts[3], idle: rank.parts[4], ...(rank.trace === null || missing || !matched ? {} : { waited: waits[rank.trace][0], last: waits[rank.trace][1] }) })));
 }
 
 const rankName = (rank, index) => (rank.rank !== null ? `rank ${rank.rank}${rank.host ? ` on ${rank.host}` : ""}` : `${index + 1}: ${rank.label.split("/").pop()}`);

@@ -60,8 +60,8 @@ function eventsDraw() {
 
 // What stands between backquotes is code, and no line ends within a flag.
 function proseMake(text) {
-  const parts = text.split(/(`[^`]+`|--[a-z][\w-]*)/);
-  return make("p", {}, ...parts.map((part, i) => (i % 2 === 0 ? part : part[0] === "`" ? make("code", { textContent: part.slice(1, -1) }) : make("span", { className: "flag", textContent: part }))));
+  const words = part => part.split(/(--[a-z][\w-]*)/).map((word, i) => (i % 2 ? make("span", { className: "flag", textContent: word }) : word));
+  return make("p", {}, ...text.split(/\x60([^\x60]+)\x60/).flatMap((part, i) => (i % 2 ? [make("code", {}, ...words(part))] : words(part))));
 }
 
 function swatch(colour) {

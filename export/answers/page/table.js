@@ -1,6 +1,8 @@
 // table.js - tables that are sorted by their headings and searched
 const SHOWN = 10;
 
+// A line of the program without its folders: "backward of …/train.py:12 step".
+const lineText = text => text.replace(/(^| )\/\S+\/(?=[^ /]+:\d)/g, "$1…/");
 const classOf = column => (column.line ? "line" : column.gpu ? "of-gpu" : "");
 
 // columns: {key, title, format, share: draws a bar, on phones below the name, line: a place in the program, gpu: only with a GPU,
@@ -27,7 +29,7 @@ function tableMake(place, columns, sort, pick, searchId) {
   place.replaceChildren(make("div", { className: "tools" }, search, told),
     make("div", { className: "scroll", tabIndex: 0 }, make("table", { ariaLabel: place.closest("section").querySelector("h2").textContent }, make("thead", {}, heads), body)), more);
 
-  const textOf = (row, column) => column.node ? " " : column.format ? (row[column.key] === undefined ? "" : column.format(row[column.key])) : row[column.key];
+  const textOf = (row, column) => column.node ? (row[column.key] ? " " : "") : column.format ? (row[column.key] === undefined ? "" : column.format(row[column.key])) : row[column.key];
 
   function rowMake(row, sums, empty) {
     const tr = make("tr");
@@ -35,7 +37,8 @@ function tableMake(place, columns, sort, pick, searchId) {
       const td = make("td", { className: classOf(column) + (column.share ? " share" : ""), hidden: empty.includes(column) });
       td.dataset.label = column.title;
       if (column.key === "name" && pick) td.append(make("button", { type: "button", textContent: row.name || "(no name)", title: row.name, onclick: () => pick(row) }));
-      else if (column.node) td.append(row[column.key]);
+      else if (column.node) td.append(row[column.key] || "");
+      else if (column.line) Object.assign(td, { textContent: lineText(row[column.key] || ""), title: row[column.key] || "" });
       else td.textContent = textOf(row, column);
       if (column.share && sums[column.key] > 0) for (const one of tr.style.getPropertyValue("--of") ? [td] : [td, tr]) one.style.setProperty("--of", `${Math.max(0, 100 * row[column.key] / sums[column.key]).toFixed(2)}%`);
       tr.append(td);
