@@ -13,6 +13,7 @@
 #include "export/show/units.h"
 
 enum { NAME_WIDTH = 44, NAME_LEAST = 16, NUMBERS_WIDTH = 74, NARROW_WIDTH = 52, HEAD_WIDTH = 15, CELL_BYTES = 64 };
+enum { VERDICT_WIDTH = 13, CALLS_WIDTH = 16 };
 
 static const char NO_VERDICT[] = "too few steps to be certain", NO_CHANGE[] = "no change beyond noise",
                   NOT_CERTAIN[] = "not certain";
@@ -77,11 +78,17 @@ static int head_width(FILE *out)
     return name_width(out, columns - (columns - HEAD_WIDTH) / 2);
 }
 
-/* Too narrow for all numbers: a row leaves out its share of the change, and the noise. */
+/* Too narrow for all columns: a row leaves out its share of the change, and the noise. */
 static bool is_narrow(FILE *out)
 {
     const size_t columns = kp_terminal_columns(out);
     return columns && columns < NAME_LEAST + NUMBERS_WIDTH;
+}
+
+static bool has_room_for_calls(FILE *out)
+{
+    const size_t columns = kp_terminal_columns(out);
+    return !columns || columns >= NAME_WIDTH + NUMBERS_WIDTH + CALLS_WIDTH;
 }
 
 static int row_width(FILE *out) { return name_width(out, is_narrow(out) ? NARROW_WIDTH : NUMBERS_WIDTH); }
@@ -93,8 +100,12 @@ static void text_row(FILE *out, const struct kp_diff *d, const char *title, cons
     if (!ids[KP_DIFF_A] && !ids[KP_DIFF_B]) return;
     fprintf(out, "%-12s ", title);
     for (int side = 0; side < KP_DIFF_SIDES; side++) {
+        char shown[4 * CELL_BYTES];
+        const int width = head_width(out);
+        const char *const name = ids[side] ? kp_strings_get(d->strings, ids[side]) : "unknown";
         if (side) fputs("  ", out);
-        name_put(out, ids[side] ? kp_strings_get(d->strings, ids[side]) : "unknown", head_width(out));
+        kp_letters_pad(out, kp_letters_fit(shown, sizeof shown, name, (size_t)width, (size_t)width / 3, ".."),
+                       side ? 0 : -width);
     }
     fputs("\n", out);
 }
@@ -389,10 +400,10 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
     fprintf(out, " %11s %11s %12s", amount_text(a, row, row->middle[KP_DIFF_A], false),
             amount_text(b, row, row->middle[KP_DIFF_B], false), amount_text(change, row, row->change, true));
     if (!is_narrow(out)) fprintf(out, " %9s %11s", is_shared ? share : "-", bound_text(bound, row));
-    fprintf(out, "  %-13s", row_verdict(d, row));
-    if (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0)
-        fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
-    if (kp_diff_has_other_shapes(row))
+    const bool has_calls = has_room_for_calls(out) && (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0);
+    fprintf(out, "  %-*s", has_calls ? VERDICT_WIDTH : 0, row_verdict(d, row));
+    if (has_calls) fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
+    if (has_calls && kp_diff_has_other_shapes(row))
         kp_plain_fmt(out, "  %s -> %s", shapes_of(d, row, KP_DIFF_A), shapes_of(d, row, KP_DIFF_B));
     fputs("\n", out);
 }
@@ -414,10 +425,9 @@ static void title_put(FILE *out, int group)
     fprintf(out, "%-*s %11s %11s %12s", (int)width, title, is_bytes ? "A" : "A ms", is_bytes ? "B" : "B ms",
             is_bytes ? "change" : "change ms");
     if (!is_narrow(out)) fprintf(out, " %9s %11s", "of change", "noise");
-    fprintf(out, "  %-13s%s\n", "verdict",
-            group == KP_DIFF_PARTS || group == KP_DIFF_MEMORY ? ""
-            : group == KP_DIFF_OPS                            ? "  calls per step, input shapes of the first call"
-                                                              : "  calls per step");
+    const bool has_calls = has_room_for_calls(out) && group != KP_DIFF_PARTS && group != KP_DIFF_MEMORY;
+    fprintf(out, "  %-*s%s%s\n", has_calls ? VERDICT_WIDTH : 0, "verdict", has_calls ? "  calls per step" : "",
+            has_calls && group == KP_DIFF_OPS ? ", input shapes of the first call" : "");
 }
 
 /* `most`: the largest change of the `quiet` rows. has_one: a larger one of these is shown. */
