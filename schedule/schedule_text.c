@@ -80,8 +80,9 @@ static int unknown_complain(char *why, unsigned long why_bytes, const char *at)
 static bool range_parse(const char *text, struct kp_schedule *s, const char **wrong)
 {
     uint64_t first, last;
-    if (!number_take(&text, &first) || *text++ != '-' || !number_take(&text, &last) || (*text && *text != ','))
-        return false;
+    if (!number_take(&text, &first)) return false;
+    if (!*text) *wrong = "needs the last step as well (10-10 is step 10 alone):";
+    if (*text++ != '-' || !number_take(&text, &last) || (*text && *text != ',')) return false;
     if (*text) *wrong = "has more than steps, which must be alone:";
     if (last < first) *wrong = "has a last step before the first:";
     if (*wrong) return false;

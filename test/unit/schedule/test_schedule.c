@@ -147,6 +147,7 @@ static void a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone(void
         {"10-12,warmpu=1", "has more than steps, which must be alone: '10-12' (written"},
         {"12-10", "has a last step before the first: '12-10'"},
         {"warmpu=1,active=2", "'warmpu=1' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean warmup?)"},
+        {"100", "needs the last step as well (10-10 is step 10 alone): '100' (written"},
         {"x=1", "has an unknown part 'x=1' (written 10-12 or wait=1,warmup=1,active=3,repeat=1)"},
         {"10-", "unknown part"},
         {"active=1,active=2", "says twice"},
