@@ -94,10 +94,10 @@ def test_the_report_says_what_lies_outside_and_counts_as_the_closing_line(trace)
     assert re.search(r"^outside +101 ms before step 1 \(start-up\), 0 ms after step 3 \(", said, re.M)
 
 
-@pytest.mark.parametrize("source, said", [("call", "start-up and calls that are not counted"), ("module", "start-up and calls that are not counted"),
+@pytest.mark.parametrize("source, said", [("call", "start-up and step 0"), ("module", "start-up and calls that are not counted"),
                                           ("api", "start-up and step 0")])
 def test_what_lies_before_steps_that_are_calls_is_told_as_calls(tmp_path, source, said):
-    """Of a server the library counts calls from some number on: what came before has no number of a step."""
+    """Calls of a model count from the 17th on: the first have no number of a step. Those of a named function all count."""
     marks = [event(f"ProfilerStep#{i}", "user_annotation", START_UP + i * STEP, STEP, **({} if i else {"partial": "start-up"})) for i in range(STEPS)]
     path = write(tmp_path / "a.pt.trace.json", training() + marks, kprof={"step_source": source})
     assert re.search(rf"^outside +101 ms before step 1 \({said}\), 0 ms after step 3", told("report", path), re.M)

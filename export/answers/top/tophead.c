@@ -171,11 +171,13 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
     const int64_t between_ns = s->wall_ns - s->shared_ns - s->before_ns - s->after_ns;
     const int64_t late_ns = s->when_ns ? s->when_ns - r->top->trace->start_ns : 0;
     const bool is_late = late_ns > s->wall_ns / 10 && s->before_ns > s->wall_ns / 10;
+    const char *const source = fact_of(r, "kprof.step_source");
     char text[40];
     if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
     const struct kp_partsteps *parts = &r->chosen->parts;
     fprintf(out, "outside  %s before step %ld", kp_units_span(text, sizeof text, s->before_ns), s->first_step);
-    if (parts->has_startup && are_calls(r)) fputs(" (start-up and calls that are not counted)", out);
+    if (parts->has_startup && source && strcmp(source, "module") == 0)
+        fputs(" (start-up and calls that are not counted)", out);
     else if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
     else if (is_late)
         fprintf(out, " (start-up; recording began %s before that)", kp_units_span(text, sizeof text, late_ns));
@@ -365,8 +367,7 @@ static void kinds_print(FILE *out, const struct kp_top_report *r)
         if (told[i]) kp_plain_fmt(out, "         %s\n", told[i]);
 }
 
-/* Recording lengthens what the host does, and a reader would take it for the program's; other steps may also be other
- * work. */
+/* Recording lengthens what the host does, which a reader would take for the program's. Steps may also differ. */
 static void bare_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
