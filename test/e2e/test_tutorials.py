@@ -22,7 +22,7 @@ def lines_of(page):
         if line.startswith("$ "):
             found.append((line[2:], []))
         elif line.strip() not in ("", "..."):
-            found[-1][1].append(line)
+            found[-1][1].append(line.strip().removesuffix("..."))
     return found
 
 
@@ -52,11 +52,13 @@ def test_each_line_of_the_tutorial_works_and_says_what_the_page_shows(room, page
     for command, shown in lines_of(page):
         done = subprocess.run(["bash", "-c", command], cwd=room, env=env, capture_output=True, text=True, timeout=harness.LONG)
         assert done.returncode == 0, (command, done.stdout, done.stderr)
-        said = set(words(done.stdout + done.stderr))
+        said = [set(words(line)) for line in (done.stdout + done.stderr).splitlines()]
+        is_busy = any(line & {"cores", "core", "certain", "beyond"} for line in said)
         for line in shown:
-            if line.startswith(("verdict ", "line ", "change ")) and said & {"cores", "core", "certain", "beyond"}:  # a busy machine hides what it would name
+            if is_busy and line.startswith(("verdict ", "line ", "change ", "CRITICAL ", "step ")):  # a busy machine hides what it would name
                 line = "" if line.startswith("line ") else line.split()[0]
-            assert set(words(line)) - VERDICTS <= said, (command, line, set(words(line)) - said)
+            wanted = set(words(line)) - VERDICTS
+            assert any(wanted <= one for one in said), (command, line, done.stdout, done.stderr)
     for made in re.findall(r" -o (\S+)", " ".join(command for command, _ in lines_of(page))):
         assert (room / made).stat().st_size > 100, made
 
