@@ -18,7 +18,7 @@
 #include "export/read/folder/trace_source.h"
 #include "schedule/ctl_proto.h"
 
-#define LISTENS "kprof run --control, or KPROF_CONTROL=1, makes it listen"
+#define LISTENS "kprof run --control -- ..., or KPROF_CONTROL=1"
 
 enum { STEPS, AT_STEP, JOB, JSON };
 static const struct kp_opt flags[] = {
@@ -190,7 +190,7 @@ static void folder_ask(struct ctl *c, const char *dir)
     if (elsewhere < 0) kp_cli_fail("ctl", "%s: %s", dir, kp_cli_read_why(errno));
     if (elsewhere > 0) kp_cli_fail("ctl", "%s: %d sockets of other machines: run this there", dir, elsewhere);
     if (elsewhere >= 0 && !c->asked)
-        kp_cli_fail("ctl", "%s: no process of this machine listens there (" LISTENS ")", dir);
+        kp_cli_fail("ctl", "%s: no process here was started with --control (" LISTENS ")", dir);
     if (!c->asked) c->failed++;
 }
 
@@ -202,7 +202,7 @@ static void pid_ask(struct ctl *c, long pid)
     else if (c->parsed.verb == KP_CTL_WHERE && kp_ctlsocket_of_pid(pid, KP_CTLSOCKET_EARLY, path, sizeof path))
         process_ask(c, path, who);
     if (c->asked) return;
-    kp_cli_fail("ctl", "no process %ld listens (" LISTENS ")", pid);
+    kp_cli_fail("ctl", "process %ld is gone, or was not started with --control (" LISTENS ")", pid);
     c->failed++;
 }
 

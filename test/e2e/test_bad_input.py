@@ -152,7 +152,7 @@ def test_an_export_of_a_folder_says_what_exports_its_files(tmp_path):
 
 def test_what_does_not_listen_is_told_with_the_flag(tmp_path):
     said = kprof("ctl", tmp_path, "status").stderr
-    assert said == f"kprof ctl: {tmp_path}: no process of this machine listens there (kprof run --control, or KPROF_CONTROL=1, makes it listen)\n"
+    assert said.startswith(f"kprof ctl: {tmp_path}: no process here was started with --control (")
 
 
 def test_a_name_that_is_not_there_gets_a_guess(tmp_path):

@@ -1004,6 +1004,7 @@ def test_a_misspelt_schedule_is_named_by_its_part():
                        ("activ=3", "has an unknown part 'activ=3' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean active?)")):
         done = harness.cli("run", "--schedule", text, "true")
         assert done.returncode == 2 and f"--schedule: {said}" in done.stderr, done.stderr
+    assert "unknown flag --steps; the steps to record: --schedule 10-12" in harness.cli("run", "--steps", "10-12", "--", "true").stderr
 
 
 # ---- remedies, and what has nothing to say ----

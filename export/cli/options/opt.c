@@ -182,7 +182,9 @@ static int unknown_tell(const struct kp_opt_scan *scan, const char *word, size_t
         near = option_guess(scan->table, name + 3);
         no = near >= 0 && scan->table[near].kind == KP_OPT_SWITCH ? "no-" : "";
     }
-    if (near < 0) elsewhere_tell(scan, name);
+    if (strcmp(scan->command, "run") == 0 && strcmp(name, "steps") == 0)
+        kp_cli_misuse("run", "unknown flag --steps; the steps to record: --schedule 10-12");
+    else if (near < 0) elsewhere_tell(scan, name);
     else kp_cli_misuse(scan->command, "unknown flag --%s, did you mean --%s%s", name, no, scan->table[near].name);
     return KP_OPT_BAD;
 }
