@@ -85,7 +85,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
     if (rc == 0) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
-    if (rc == 0) kp_stood_look(&command->stuck, &advised, source);
+    if (rc == 0) kp_stood_look(&command->stuck, &advised.tree, &advised.chosen, source->path, source->is_spool);
     if (rc == 0) kp_phasetraces_look(&command->phases, advised.trace);
     if (rc == 0 && several && !command->traces.is_json && kp_phasetraces_take(&command->phases, &advised.trace)) {
         kp_advised_close(&advised);

@@ -53,7 +53,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     h->begun = true;
     kp_judged_add(&a, source);
     kp_stood_note_oom(&a, source);
-    kp_stood_look(&h->stuck, &a, source);
+    kp_stood_look(&h->stuck, &a.tree, &a.chosen, source->path, source->is_spool);
     rc = kp_page_add(h->to, &a.tree, source->label, &h->start, &h->ranks, &a.advice, why, sizeof why);
     h->pages += rc == 0;
     kp_advised_close(&a);

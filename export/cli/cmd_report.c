@@ -12,12 +12,12 @@
 #include "export/answers/advise/steplist.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankjson.h"
-#include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/answers/top/phaserows.h"
 #include "export/answers/top/toprows.h"
 #include "export/answers/top/toptable.h"
 #include "export/cli/cli.h"
+#include "export/cli/ctl/stood.h"
 #include "export/cli/latest.h"
 #include "export/cli/report_torch.h"
 #include "export/read/folder/jobends.h"
@@ -82,7 +82,7 @@ struct report_command {
     struct kp_stuck stuck;
     char ended[KP_LASTWORDS_BYTES + 80]; /* of the trace at hand: kp_lastwords_ended */
     bool is_spool;                       /* the same */
-    const char *path;                    /* of its file */
+    char path[4400];                     /* of its file */
     const char *ours;                    /* the last option that --torch has not, or NULL */
 };
 
@@ -374,7 +374,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     if (r->choice.within && is_any_time(r)) kp_chosen_keep_steps(&n.chosen);
     if (r->choice.within) kp_chosen_count_passes(&n.chosen, tree);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
-    kp_stuck_add(&r->stuck, tree, &n.chosen);
+    kp_stood_look(&r->stuck, tree, &n.chosen, r->path, r->is_spool);
     (void)kp_lastwords_ended(r->ended, sizeof r->ended, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     if (r->choice.first_step >= 0) kp_summary_no_core(&n.summary, tree, &n.chosen);
@@ -484,7 +484,7 @@ static void kinds_add(void *pieces, const struct kp_tree *tree, const struct kp_
 {
     const struct kinds_pieces *const k = pieces;
     char ended[sizeof k->report->ended];
-    kp_stuck_add(&k->report->stuck, tree, chosen);
+    kp_stood_look(&k->report->stuck, tree, chosen, k->report->path, k->report->is_spool);
     if (*kp_lastwords_ended(ended, sizeof ended, tree, chosen)) memcpy(k->report->ended, ended, sizeof ended);
     if (k->evaluations) kp_evalpieces_add(k->evaluations, tree, chosen);
     if (k->prompts) kp_promptpieces_add(k->prompts, tree, chosen);
@@ -619,8 +619,7 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     struct report_command *r = context;
     struct report_reading in;
     r->is_spool = source->is_spool;
-    r->path = source->path;
-    kp_stuck_lead(&r->stuck, source->path, source->is_spool && kp_input_is_running(source->path));
+    snprintf(r->path, sizeof r->path, "%s", source->path);
     int rc = trace_read(r, source, heading, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
     const char *const within = r->choice.within;
     if (rc == KP_EXIT_DONE) kp_phasetraces_look(&r->of_phase, in.trace);

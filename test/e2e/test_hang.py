@@ -280,6 +280,9 @@ def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, 
     assert harness.cli("html", tmp_path, "-o", tmp_path / "page.html").returncode == 0
     verdict, = (head for name, head, _ in pagedata.blocks(tmp_path / "page.html") if name == "verdict")
     assert verdict["stuck"] == told["stood"]
+    for files in ([tmp_path], sorted(tmp_path.glob("*.pt.trace.json*"))[:1]):  # all ranks; one of them, read in pieces
+        assert harness.cli("report", *files).stdout.startswith(f"STUCK    {told['stood']}\n         It runs no more"), files
+    assert json.loads(harness.cli("report", "--json", tmp_path).stdout.splitlines()[-1])["ranks"]["stuck"] == told["stood"]
     # None of them judges the steps: the traces of two steps alone do not say that it is stuck.
     assert harness.cli("advise", tmp_path).stdout.startswith(f"STUCK    {told['stood']}\n")
     assert [[f["id"] for f in json.loads(line)["findings"]] for line in harness.cli("advise", "--json", tmp_path).stdout.splitlines()] == [["stuck"]] * 2

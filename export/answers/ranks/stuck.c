@@ -85,13 +85,12 @@ static void end_look(struct end *end, const struct kp_tree *tree, size_t i)
     if (!open) end->last = (int64_t)i;
 }
 
-void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen)
+void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *stood)
 {
     const struct kp_kineto *const t = tree->trace;
     struct end end = {-1, -1, -1, -1, INT64_MIN};
     if (!t->has_start || !tree->count) return;
     for (size_t i = 0; i < tree->count; i++) end_look(&end, tree, i);
-    const char *const stood = kp_kineto_fact(t, "kprof.stood");
     if (end.last_ns == INT64_MIN && !stood) return;
     struct kp_stuckrank r = {.rank = kp_rankwaits_rank(t), .pid = kp_kineto_pid(t), .has_stood = stood != NULL};
     r.ns = end.last_ns == INT64_MIN ? 0 : t->end_ns - end.last_ns;

@@ -31,8 +31,9 @@ struct kp_stuck_told {
     long rank;                      /* the one that all others wait for; -1: not one alone */
 };
 
-/* Looks at the end of a trace, and for its fact "kprof.stood" (stood.h). `chosen`: its steps. */
-void kp_stuck_add(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* Looks at the end of a trace. `chosen`: its steps. `stood`: what its file of KPROF_HANG says of that end, or NULL. */
+void kp_stuck_add(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                  const char *stood);
 /* Where the trace lies that was added last, and whether its program runs. */
 void kp_stuck_lead(struct kp_stuck *stuck, const char *path, bool is_running);
 /* False: none stands. */

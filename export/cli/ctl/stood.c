@@ -19,21 +19,18 @@ static int64_t last_begin_ns(const struct kp_tree *tree)
     return ns;
 }
 
-static void hang_note(struct kp_advised *a, const char *folder)
+/* False: no file of KPROF_HANG tells of the end of this trace. */
+static bool hang_judge(struct kp_hang_verdict *out, const struct kp_tree *tree, const char *folder)
 {
     struct kp_hang hang = {0};
-    struct kp_hang_verdict verdict;
     bool is_of = false;
     const size_t count = kp_where_files(&hang, folder);
-    const int64_t last_ns = count ? last_begin_ns(&a->tree) : 0;
+    const int64_t last_ns = count ? last_begin_ns(tree) : 0;
     for (size_t i = 0; i < count; i++)
-        is_of |= hang.of[i].pid == (long)kp_kineto_pid(a->trace) && 1e6 * hang.of[i].time_ms >= (double)last_ns;
-    if (is_of) {
-        kp_hang_judge(&verdict, &hang, NULL);
-        kp_fact_put(a->trace, "kprof.stood", verdict.text);
-        kp_hang_verdict_fini(&verdict);
-    }
+        is_of |= hang.of[i].pid == (long)kp_kineto_pid(tree->trace) && 1e6 * hang.of[i].time_ms >= (double)last_ns;
+    if (is_of) kp_hang_judge(out, &hang, NULL);
     kp_hang_fini(&hang);
+    return is_of;
 }
 
 static void oom_take(void *context, const struct kp_oom *oom)
@@ -43,13 +40,16 @@ static void oom_take(void *context, const struct kp_oom *oom)
     if (is_of && !kp_kineto_fact(trace, "kprof.out_of_memory")) kp_fact_put(trace, "kprof.out_of_memory", oom->text);
 }
 
-void kp_stood_look(struct kp_stuck *stuck, struct kp_advised *a, const struct kp_trace_source *source)
+void kp_stood_look(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *path,
+                   bool is_spool)
 {
     char folder[4400];
-    kp_path_folder(folder, sizeof folder, source->path);
-    if (kp_ended_badly(a->trace) || source->is_spool) hang_note(a, folder);
-    kp_stuck_add(stuck, &a->tree, &a->chosen);
-    kp_stuck_lead(stuck, source->path, source->is_spool && kp_input_is_running(source->path));
+    struct kp_hang_verdict verdict = {.accused = NULL};
+    kp_path_folder(folder, sizeof folder, path);
+    const bool has_stood = (kp_ended_badly(tree->trace) || is_spool) && hang_judge(&verdict, tree, folder);
+    kp_stuck_add(stuck, tree, chosen, has_stood ? verdict.text : NULL);
+    kp_stuck_lead(stuck, path, is_spool && kp_input_is_running(path));
+    kp_hang_verdict_fini(&verdict);
 }
 
 void kp_stood_note_oom(struct kp_advised *a, const struct kp_trace_source *source)

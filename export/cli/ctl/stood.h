@@ -7,9 +7,10 @@
 #include "export/read/folder/trace_source.h"
 
 /*
- * Looks at the end of a trace. Where its program ended badly or runs, and none of its ops began after a file of
- * KPROF_HANG, it gets the fact "kprof.stood": who waits for whom.
+ * Looks at the end of the trace at `path`, or of a piece of it. Where its program ended badly or runs, and none of its
+ * ops began after a file of KPROF_HANG, that file says who waits for whom.
  */
-void kp_stood_look(struct kp_stuck *stuck, struct kp_advised *advised, const struct kp_trace_source *source);
+void kp_stood_look(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *path,
+                   bool is_spool);
 /* The fact "kprof.out_of_memory", where the trace does not say it itself. */
 void kp_stood_note_oom(struct kp_advised *advised, const struct kp_trace_source *source);

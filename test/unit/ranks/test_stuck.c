@@ -26,13 +26,15 @@ static struct little *begin(int rank, int world, int end)
     return t;
 }
 
-static void add(struct kp_stuck *s, struct little *t)
+static void stood_add(struct kp_stuck *s, struct little *t, const char *stood)
 {
     void *state = t;
     assert_int_equal(choose(t, &everything), 0);
-    kp_stuck_add(s, &t->tree, &t->chosen);
+    kp_stuck_add(s, &t->tree, &t->chosen, stood);
     assert_int_equal(little_teardown(&state), 0);
 }
+
+static void add(struct kp_stuck *s, struct little *t) { stood_add(s, t, NULL); }
 
 static struct kp_stuck_told told;
 #define said told.what
@@ -82,9 +84,7 @@ static void what_a_file_of_a_hang_tells_is_told_in_place_of_the_traces(void **st
     (void)state;
     for (int goes_on = 0; goes_on < 2; goes_on++) {
         struct kp_stuck s = {0};
-        struct little *t = begin(0, 2, 1);
-        strcat(t->head, "\"kprof\":{\"stood\":\"rank 1 is at hang.py:10 here\"},");
-        add(&s, t);
+        stood_add(&s, begin(0, 2, 1), "rank 1 is at hang.py:10 here");
         if (goes_on) add(&s, begin(0, 2, 1));
         add(&s, begin(1, 2, 1));
         assert_int_equal(tells(&s), !goes_on);
