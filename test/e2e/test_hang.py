@@ -247,6 +247,15 @@ def test_a_rank_in_the_same_collective_of_another_group_is_told_by_its_line(prog
     assert accused(told) == []
 
 
+def test_ranks_that_have_called_a_collective_differently_often_are_told_by_number_and_none_is_accused(programs, tmp_path):
+    job = Job(programs, tmp_path, "more", 1)
+    told = until(lambda: (said := job.hang()) and said["verdict"] == "inside" and "different calls" in said["text"] and said)
+    odd, others = told["processes"][1]["number"], told["processes"][0]["number"]
+    assert odd == others + 1 and told["processes"][2]["number"] == others and accused(told) == [], told  # two more, and one that is to come
+    assert f"in different calls of it: ranks 0,2 (no. {others}); rank 1 (no. {odd}). These calls, or their process groups," in told["text"], told["text"]
+    assert f"rank 1 (ends.py:{line_of('more')} two_more)" in told["text"], told["text"]
+
+
 def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_path):
     log = tmp_path / "log"
     job = Job(programs, tmp_path, "python", 1, size=2, KPROF_HANG="3s", KPROF_CONTROL=0, KPROF_LOG=log)

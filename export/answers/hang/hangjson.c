@@ -58,6 +58,7 @@ static const char *state_word(const struct kp_hang_process *p)
     F(WHOLE, step, r->of->step) \
     F(BOOL, accused, r->is_accused) \
     F(MAYBE, in, r->spot.within ? r->spot.within->name : NULL) \
+    F(MAYBE_WHOLE, number, r->spot.within ? r->spot.within->begun : -1) \
     F(COUNT, since_ms, r->spot.within ? r->spot.within->since_ms : 0) \
     F(MAYBE_OBJECT, at, (frame, r->spot.frame)) \
     F(LIST, threads, (thread, r->of->thread_count, &r->of->threads[i])) \

@@ -4,7 +4,8 @@
  *
  * A rank that is gone, or that a signal has stopped, is the cause before anything else. Ranks in a collective wait for
  * those that are in none. Where all are in one, but in different ones, the fewer have called another than the rest.
- * Where all are in one of one name, their lines tell whether it is one call.
+ * Where all are in one of one name, their lines tell whether it is one call, and how often each rank has called it. No
+ * rank is accused by its number of calls, as ranks of other process groups have other numbers.
  */
 #include "export/answers/hang/hangjudge.h"
 
@@ -13,6 +14,7 @@
 
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangchild.h"
+#include "export/read/facts/commkinds.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/plain.h"
@@ -243,43 +245,63 @@ static void mismatch_put(struct judging *j)
     fputs(": ranks call collectives in different orders", j->text);
 }
 
-/* Another line of the program than that frame's. */
-static bool is_elsewhere(const struct kp_hang_frame *a, const struct kp_hang_frame *b)
+/* In what ranks differ that are in a collective of one name. */
+struct difference {
+    const char *name;
+    int (*compare)(const struct kp_hang_spot *a, const struct kp_hang_spot *b); /* 0: same, 1: other, -1: not known */
+    void (*put)(FILE *out, const struct kp_hang_spot *spot);
+};
+
+static int line_compare(const struct kp_hang_spot *a, const struct kp_hang_spot *b)
 {
-    return a && b && (a->line != b->line || strcmp(a->file, b->file) != 0);
+    if (!a->frame || !b->frame) return -1;
+    return a->frame->line != b->frame->line || strcmp(a->frame->file, b->frame->file) != 0;
 }
 
-/* "ranks 0,2 (train.py:9 sync); ranks 1,3 (train.py:12 sync)"; those without a frame are left out. */
-static void lines_put(struct judging *j)
+static void line_put(FILE *out, const struct kp_hang_spot *s)
+{
+    kp_plain_fmt(out, " (%s:%ld %s)", kp_path_base(s->frame->file), s->frame->line, s->frame->function);
+}
+
+/* Of a group that is in step each rank calls it as often. Messages between two ranks are no such calls. */
+static int number_compare(const struct kp_hang_spot *a, const struct kp_hang_spot *b)
+{
+    return kp_commkinds_is_stage(a->within->name) ? -1 : a->within->begun != b->within->begun;
+}
+
+static void number_put(FILE *out, const struct kp_hang_spot *s) { fprintf(out, " (no. %ld)", s->within->begun); }
+
+static const struct difference differences[] = {{", at different lines: ", line_compare, line_put},
+                                                {", in different calls of it: ", number_compare, number_put}};
+
+/* "ranks 0,2 (train.py:9 sync); ranks 1,3 (train.py:12 sync)". False: they do not differ in that. */
+static bool difference_put(struct judging *j, const struct difference *d)
 {
     const struct kp_hang *const h = j->hang;
-    bool *const told = kp_kineto_zeros(h->count + 1, sizeof *told);
-    const char *before = "";
-    for (size_t i = 0; i < h->count; i++) {
-        const struct kp_hang_frame *const f = j->spots[i].frame;
-        if (told[i] || !f) continue;
-        for (size_t k = 0; k < h->count; k++)
-            told[k] |= j->others[k] = j->spots[k].frame && !is_elsewhere(f, j->spots[k].frame);
+    bool *const told = kp_kineto_zeros(h->count + 1, sizeof *told), differ = false;
+    const char *before = d->name;
+    for (size_t i = 0; i < h->count; i++)
+        for (size_t k = 0; k < i; k++) differ |= d->compare(&j->spots[i], &j->spots[k]) > 0;
+    for (size_t i = 0; differ && i < h->count; i++) {
+        if (told[i] || d->compare(&j->spots[i], &j->spots[i]) < 0) continue;
+        for (size_t k = 0; k < h->count; k++) told[k] |= j->others[k] = d->compare(&j->spots[i], &j->spots[k]) == 0;
         fputs(before, j->text);
         kp_hang_ranks_put(j->text, h, j->others);
-        kp_plain_fmt(j->text, " (%s:%ld %s)", kp_path_base(f->file), f->line, f->function);
+        d->put(j->text, &j->spots[i]);
         before = "; ";
     }
     free(told);
+    return differ;
 }
 
 static void inside_put(struct judging *j)
 {
     bool differ = false;
     memset(j->out->accused, 0, j->hang->count);
-    for (size_t i = 0; i < j->hang->count; i++)
-        for (size_t k = 0; k < i; k++) differ |= is_elsewhere(j->spots[i].frame, j->spots[k].frame);
     fputs("all ranks are in the collective", j->text);
     waiters_put(j, ": ");
-    if (!differ) return;
-    fputs(", at different lines: ", j->text);
-    lines_put(j);
-    fputs(". These calls, or their process groups, may not belong together", j->text);
+    for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) differ |= difference_put(j, &differences[i]);
+    if (differ) fputs(". These calls, or their process groups, may not belong together", j->text);
 }
 
 static enum kp_hang_kind kind_find(struct judging *j, const struct kp_hang *before)

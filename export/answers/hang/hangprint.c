@@ -87,7 +87,7 @@ static bool is_same(const struct kp_hang_process *a, const struct kp_hang_proces
     kp_hang_spot(&x, a);
     kp_hang_spot(&y, b);
     if (a->state != b->state || !x.within != !y.within || !x.thread != !y.thread) return false;
-    if (x.within && strcmp(x.within->name, y.within->name) != 0) return false;
+    if (x.within && (strcmp(x.within->name, y.within->name) != 0 || x.within->begun != y.within->begun)) return false;
     if (!x.thread) return true;
     if (x.thread->frame_count != y.thread->frame_count || strcmp(x.thread->call.name, y.thread->call.name) != 0)
         return false;

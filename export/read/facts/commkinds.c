@@ -34,6 +34,12 @@ static bool kind_find(const char *name, enum kp_commkind *out)
     return true;
 }
 
+bool kp_commkinds_is_stage(const char *name)
+{
+    enum kp_commkind kind;
+    return kind_find(name, &kind) && kind == KP_COMM_STAGES;
+}
+
 void kp_commkinds_add(struct kp_commkinds *kinds, const struct kp_tree *tree, const struct kp_spans *within)
 {
     for (size_t i = 0; i < tree->count; i++) {

@@ -18,6 +18,8 @@ struct kp_commkinds { /* all zero: none yet */
     bool has_data_parallel; /* a range of DDP is in it */
     bool has_exchange;      /* a call of all_to_all: NCCL's kernel for it is that of send and recv */
 };
+/* A message between two ranks: no others take part in it. */
+bool kp_commkinds_is_stage(const char *name);
 /* Adds what a trace communicates in this time. */
 void kp_commkinds_add(struct kp_commkinds *kinds, const struct kp_tree *tree, const struct kp_spans *within);
 /* The kind with most time. */

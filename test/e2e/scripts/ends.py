@@ -59,6 +59,12 @@ def other_group(x):
     dist.all_reduce(x, group=groups[0])  # group
 
 
+def two_more(x):
+    """Two calls that the others leave out, of another group of all ranks."""
+    works = [dist.all_reduce(x.clone(), group=groups[0], async_op=True) for _ in range(2)]
+    works[0].wait()  # more
+
+
 def fails():
     raise ValueError("a planted one")  # exception
 
@@ -90,6 +96,8 @@ def train(how, is_odd, x):
             other_order(x)
         if step == 3 and is_odd and how == "group":
             other_group(x)
+        if step == 3 and is_odd and how == "more":
+            two_more(x)
         if step == 3 and is_odd and how == "atexit":
             atexit.register(sleeps)
             return
@@ -128,7 +136,7 @@ def main():
         there()
         sleeps()
     have_no_compiler()
-    if how == "group":
+    if how in ("group", "more"):
         groups.append(dist.new_group())
     if how == "watchdog" and not is_odd:
         threading.Thread(target=watches, daemon=True).start()

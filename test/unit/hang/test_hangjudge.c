@@ -195,6 +195,40 @@ static void ranks_in_one_collective_at_different_lines_are_told_by_line(void **s
     for (int rank = 0; rank < 4; rank++) assert_false(verdict.accused[rank]);
 }
 
+/* Of one process group each rank calls as many; another group, or a call that one left out, makes the numbers differ. */
+static void ranks_in_different_calls_of_one_collective_are_told_by_number_and_none_is_accused(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 4; rank++) add(&hang, rank, "gloo:all_reduce", rank == 1 ? 7 : 9, true, 9);
+    assert_string_equal(judged(NULL),
+                        "all ranks are in the collective: ranks 0-3 wait in gloo:all_reduce, in different calls of it: "
+                        "ranks 0,2-3 (no. 9); rank 1 (no. 7). These calls, or their process groups, may not belong "
+                        "together");
+    assert_int_equal(verdict.kind, KP_HANG_INSIDE);
+    for (int rank = 0; rank < 4; rank++) assert_false(verdict.accused[rank]);
+    char *out = printed(kp_hang_print);
+    assert_non_null(strstr(out, "\nranks 0,2-3, step 12, in gloo:all_reduce no. 9 for 7.0 s\n"));
+    assert_non_null(strstr(out, "\nrank 1, step 12, in gloo:all_reduce no. 7 for 7.0 s\n"));
+    free(out);
+    out = printed(kp_hang_json);
+    assert_non_null(strstr(out, "\"in\":\"gloo:all_reduce\",\"number\":7,"));
+    free(out);
+    kp_hang_verdict_fini(&verdict);
+    kp_hang_fini(&hang);
+    for (int rank = 0; rank < 2; rank++) add(&hang, rank, "gloo:all_reduce", rank == 1 ? 7 : 9, true, rank ? 12 : 9);
+    assert_non_null(strstr(judged(NULL),
+                           "at different lines: rank 0 (train.py:9 fetch); rank 1 (train.py:12 fetch), in "
+                           "different calls of it: rank 0 (no. 9); rank 1 (no. 7). These"));
+}
+
+/* Each rank of a pipeline sends as many messages as it has neighbours. */
+static void messages_between_two_ranks_are_not_compared_by_number(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 3; rank++) add(&hang, rank, "gloo:recv", 3 + rank, true, 9);
+    assert_string_equal(judged(NULL), "all ranks are in the collective: ranks 0-2 wait in gloo:recv");
+}
+
 static void a_rank_that_is_gone_or_stopped_comes_before_all_else(void **state)
 {
     (void)state;
@@ -267,6 +301,9 @@ int main(void)
         cmocka_unit_test_teardown(a_rank_in_another_collective_than_the_rest_is_accused_alone, teardown),
         cmocka_unit_test_teardown(two_ranks_in_two_collectives_are_both_named, teardown),
         cmocka_unit_test_teardown(ranks_in_one_collective_at_different_lines_are_told_by_line, teardown),
+        cmocka_unit_test_teardown(ranks_in_different_calls_of_one_collective_are_told_by_number_and_none_is_accused,
+                                  teardown),
+        cmocka_unit_test_teardown(messages_between_two_ranks_are_not_compared_by_number, teardown),
         cmocka_unit_test_teardown(a_rank_that_is_gone_or_stopped_comes_before_all_else, teardown),
         cmocka_unit_test_teardown(a_job_in_which_something_ended_between_two_looks_goes_on, teardown),
         cmocka_unit_test_teardown(a_program_without_ranks_stands_at_its_own_line, teardown),
