@@ -163,18 +163,24 @@ static void missing_note(struct kp_hang *hang)
 
 static bool is_early(const struct kp_hang_process *p) { return strcmp(p->event, "early") == 0; }
 
-/* A shell or timeout(1), below which a process answers, too. */
-static bool is_wrapper(const struct kp_hang *hang, const struct kp_hang_process *p)
+static bool is_above(long above, long pid)
 {
     enum { DEPTH = 16 };
-    bool is_above = false;
+    bool is = false;
+    for (int up = 0; up < DEPTH && pid > 1 && !is; up++) is = (pid = kp_procstate_parent(pid)) == above;
+    return is;
+}
+
+/* A shell or timeout(1), below which a process answers; or a command that a program of Python has started. */
+static bool is_command(const struct kp_hang *hang, const struct kp_hang_process *p)
+{
+    bool is = false;
     if (p->rank >= 0 || *p->python || p->state != KP_HANG_TOLD) return false;
-    for (size_t i = 0; i < hang->count && !is_above; i++) {
-        long pid = hang->of[i].pid;
-        for (int up = 0; up < DEPTH && pid > 1 && !is_above; up++)
-            is_above = (pid = kp_procstate_parent(pid)) == p->pid;
+    for (size_t i = 0; i < hang->count && !is; i++) {
+        const struct kp_hang_process *const o = &hang->of[i];
+        is = is_above(p->pid, o->pid) || (*o->python && is_above(o->pid, p->pid));
     }
-    return is_above;
+    return is;
 }
 
 /*
@@ -190,7 +196,7 @@ static bool is_beside(const struct kp_hang *hang, size_t at)
         has_ranks |= o->rank >= 0;
         is_started |= i != at && o->rank == p->rank && p->rank >= 0 && (!is_early(o) || o->pid > p->pid);
     }
-    return (has_ranks && p->rank < 0) || (is_early(p) && is_started) || is_wrapper(hang, p);
+    return (has_ranks && p->rank < 0) || (is_early(p) && is_started) || is_command(hang, p);
 }
 
 static void others_drop(struct kp_hang *hang)
