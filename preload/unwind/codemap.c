@@ -29,6 +29,7 @@
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_modulepath.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"
 #include "collector/base/kp_poison.h"

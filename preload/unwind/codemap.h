@@ -17,6 +17,4 @@ bool kp_unwind_table_find(uintptr_t pc, struct kp_unwind_table *out);
  */
 struct kp_thread;
 uint32_t kp_unwind_module_find(struct kp_thread *t, uintptr_t pc, uint64_t *offset);
-/* The whole path of the file that is mapped at this address. False: not known. Reads /proc/self/maps. */
-bool kp_modulepath_find(uintptr_t at, char *out, size_t bytes);
 bool kp_unwind_is_ours(uintptr_t pc); /* code of this library; never in a program that has it built in (tests) */

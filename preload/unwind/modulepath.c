@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * modulepath.c - finds the whole path of a module that the loader knows by a relative one
+ * modulepath.c - finds the file that is mapped at an address, as a module that the loader knows by a relative path
  *
- * Called by: codemap.c, once a module, inside a hook
+ * Called by: codemap.c, once a module, inside a hook; task.c, of memory in which a thread waits
  * Owns:      nothing
  * Locks:     none
  * Memory:    3 KB of stack
@@ -11,7 +11,7 @@
  *
  * A program may load "./libx.so" and change its folder later. /proc/self/maps has the path of the file itself.
  */
-#include "preload/unwind/codemap.h"
+#include "collector/base/kp_modulepath.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -17,6 +17,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_modulepath.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"
