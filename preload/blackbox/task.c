@@ -13,6 +13,7 @@
  */
 #include "preload/blackbox/task.h"
 
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,11 +21,12 @@
 #include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_modulepath.h"
 #include "collector/base/kp_poison.h"
 
 enum { LINE_BYTES = 1024, PATH_BYTES = 64, ARGUMENTS = 2 };
 enum { FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10, OF_A_PROCESS = 1 };
-enum on { NOTHING, FILE_0, PATH_0, PATH_1, CHILD_0, CHILD_1 }; /* which argument says what a call waits for */
+enum on { NOTHING, FILE_0, PATH_0, PATH_1, CHILD_0, CHILD_1, FUTEX }; /* which argument says what a call waits for */
 
 static const struct {
     long number;
@@ -36,10 +38,10 @@ static const struct {
 #undef KP_CALL_WORDS
 };
 
-const char *kp_task_call(long number, const char **words)
+const char *kp_task_call(const struct kp_task *t, const char **words)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (calls[i].number == number) return *words = calls[i].words, calls[i].name;
+        if (calls[i].number == t->call) return *words = t->words ? t->words : calls[i].words, calls[i].name;
     return NULL;
 }
 
@@ -122,6 +124,24 @@ static void path_peek(struct kp_task *t, uintptr_t from)
     kp_fmt(t->on, sizeof t->on, "%s", text);
 }
 
+/* A file that processes share, as that of a semaphore of Python's multiprocessing. Modules lie in files as well. */
+static bool is_shared(const char *path)
+{
+    static const char *const begins[] = {"/dev/shm/", "/memfd:", "/dev/zero", "/SYSV"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) is |= strncmp(path, begins[i], strlen(begins[i])) == 0;
+    return is;
+}
+
+static void futex_look(struct kp_task *t, uintptr_t at, uint64_t operation)
+{
+    char path[sizeof t->on];
+    t->futex = at;
+    if ((operation & FUTEX_PRIVATE_FLAG) || !kp_modulepath_find(at, path, sizeof path) || !is_shared(path)) return;
+    t->words = "waits for another process";
+    kp_fmt(t->on, sizeof t->on, "shared memory");
+}
+
 static void on_put(struct kp_task *t, uint32_t pid, const char *at)
 {
     const uint64_t of[ARGUMENTS] = {hex_read(&at), hex_read(&at)};
@@ -137,6 +157,9 @@ static void on_put(struct kp_task *t, uint32_t pid, const char *at)
         break;
     case CHILD_1:
         if (of[0] == OF_A_PROCESS) kp_fmt(t->on, sizeof t->on, "process %u", (uint32_t)of[1]);
+        break;
+    case FUTEX:
+        if (!pid) futex_look(t, of[0], of[1]);
         break;
     }
 }

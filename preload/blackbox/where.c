@@ -112,12 +112,12 @@ static const struct kp_pywhere_frame *own_find(const struct kp_pywhere_stack *s)
     return s->count ? &s->frames[0] : NULL;
 }
 
-static void call_note(struct where *w, long call)
+static void call_note(struct where *w, const struct kp_task *t)
 {
-    const char *words, *const name = call >= 0 ? kp_task_call(call, &words) : NULL;
+    const char *words, *const name = kp_task_call(t, &words);
     w->main[0] = '\0'; /* a thread that runs, in no frame of Python */
     if (name) kp_fmt(w->main, sizeof w->main, "%s, which %s", name, words);
-    else if (call >= 0) kp_fmt(w->main, sizeof w->main, "system call %ld", call);
+    else if (t->call >= 0) kp_fmt(w->main, sizeof w->main, "system call %ld", t->call);
 }
 
 static void main_note(struct where *w, const struct kp_task *t, const struct kp_pywhere_stack *stack)
@@ -125,18 +125,27 @@ static void main_note(struct where *w, const struct kp_task *t, const struct kp_
     const struct kp_pywhere_frame *const f = stack ? own_find(stack) : NULL;
     if (t->tid != (uint32_t)getpid()) return;
     if (f) kp_fmt(w->main, sizeof w->main, "%s:%d %s", kp_path_base(f->file), f->line, f->function);
-    else call_note(w, t->call);
+    else call_note(w, t);
 }
 
 const char *kp_where_main(void) { return here && *here->main ? here->main : "a place that is not known"; }
 
-static void task_put(struct kp_json *j, struct where *w, const struct kp_task *t, bool is_first)
+static void gil_note(const struct where *w, struct kp_task *t)
+{
+    const uint32_t holder = t->futex ? kp_pywhere_gil_holder(t->futex, w->python, w->python_count) : 0;
+    if (!holder || holder == t->tid) return;
+    t->words = "waits for Python's GIL";
+    kp_fmt(t->on, sizeof t->on, "thread %u", holder);
+}
+
+static void task_put(struct kp_json *j, struct where *w, struct kp_task *t, bool is_first)
 {
     const struct kp_pywhere_thread *const python = python_of(w, t->tid);
     kp_json_fmt(j, "%s{\"tid\":%u,\"name\":\"%s\",\"state\":\"%c\",\"cpu_ms\":%lu", is_first ? "" : ",", t->tid,
                 t->name, t->state, (unsigned long)t->cpu_ms);
     if (t->tid == (uint32_t)getpid()) kp_json_lit(j, ",\"main\":true");
-    kp_wherechildren_call_put(j, t->call, t->on);
+    gil_note(w, t);
+    kp_wherechildren_call_put(j, t);
     if (*t->channel) kp_json_fmt(j, ",\"kernel\":\"%s\"", t->channel);
     if (python) {
         kp_pywhere_stack(python, &w->stack);

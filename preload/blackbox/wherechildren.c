@@ -42,14 +42,14 @@ void kp_wherechildren_note(uint32_t tid)
     }
 }
 
-void kp_wherechildren_call_put(struct kp_json *j, long call, const char *on)
+void kp_wherechildren_call_put(struct kp_json *j, const struct kp_task *t)
 {
-    const char *words = "", *const name = call >= 0 ? kp_task_call(call, &words) : NULL;
-    if (call == KP_TASK_RUNS) kp_json_lit(j, ",\"words\":\"runs\"");
-    if (call < 0) return;
+    const char *words = "", *const name = kp_task_call(t, &words);
+    if (t->call == KP_TASK_RUNS) kp_json_lit(j, ",\"words\":\"runs\"");
+    if (t->call < 0) return;
     if (name) kp_json_fmt(j, ",\"call\":\"%s\",\"words\":\"%s\"", name, words);
-    else kp_json_fmt(j, ",\"call\":\"%ld\"", call);
-    if (*on) kp_json_fmt(j, ",\"on\":\"%s\"", on);
+    else kp_json_fmt(j, ",\"call\":\"%ld\"", t->call);
+    if (*t->on) kp_json_fmt(j, ",\"on\":\"%s\"", t->on);
 }
 
 static void status_put(struct kp_json *j, int status)
@@ -89,7 +89,7 @@ void kp_wherechildren_put(struct kp_json *j)
     for (uint32_t i = 0; i < children_n; i++) {
         if (!kp_task_look(&t, children[i], children[i]) || !is_of_host(&t)) continue;
         kp_json_fmt(j, "%s{\"pid\":%u,\"name\":\"%s\",\"state\":\"%c\"", is_first ? "" : ",", t.tid, t.name, t.state);
-        kp_wherechildren_call_put(j, t.call, t.on);
+        kp_wherechildren_call_put(j, &t);
         status_put(j, t.status);
         kp_json_char(j, '}');
         is_first = false;

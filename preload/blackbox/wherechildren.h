@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 struct kp_json;
+struct kp_task;
 /* Adds the child processes that a thread has made. */
 void kp_wherechildren_note(uint32_t tid);
 /* Puts ,"children":[...],"lost":[...] and forgets them. */
 void kp_wherechildren_put(struct kp_json *j);
-void kp_wherechildren_call_put(struct kp_json *j, long call, const char *on); /* ,"call":"read","words":"reads" */
+void kp_wherechildren_call_put(struct kp_json *j, const struct kp_task *task); /* ,"call":"read","words":"reads" */

@@ -281,6 +281,22 @@ const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uin
     return NULL;
 }
 
+/*
+ * CPython 3.8 to 3.13: the last holder, whether it holds the GIL, a count, and glibc's condition, whose threads wait at
+ * its last pair of words. That a thread of Python lies there proves it.
+ */
+uint32_t kp_pywhere_gil_holder(uintptr_t futex, const struct kp_pywhere_thread *threads, uint32_t count)
+{
+    enum { HOLDER = 64, IS_LOCKED = 8, PAIR = 8 };
+    uint8_t gil[16];
+    int is_locked;
+    if (!peek((const uint8_t *)(futex - futex % PAIR) - HOLDER, gil, sizeof gil)) return 0;
+    memcpy(&is_locked, gil + IS_LOCKED, sizeof is_locked);
+    for (uint32_t i = 0; i < count && is_locked == 1; i++)
+        if (threads[i].state == (uintptr_t)pointer_in(gil, 0)) return threads[i].tid;
+    return 0;
+}
+
 uint32_t kp_pywhere_version(void)
 {
     const struct kp_python *const python = kp_python_get();

@@ -89,6 +89,19 @@ static void exit_say(FILE *out, const struct kp_hang_process *p, const struct kp
     kp_hang_spot_put(out, p, &at);
 }
 
+/* "; thread 44 is at upload.py:7 send, sleeps": the one that has what the main thread waits for */
+static void holder_say(FILE *out, const struct kp_hang_process *p, const struct kp_hang_spot *s)
+{
+    char name[32];
+    for (size_t i = 0; s->thread && i < p->thread_count; i++) {
+        const struct kp_hang_spot at = {.thread = &p->threads[i], .frame = kp_hang_own(&p->threads[i])};
+        snprintf(name, sizeof name, "thread %ld", p->threads[i].tid);
+        if (strcmp(s->thread->call.on, name) != 0) continue;
+        fprintf(out, "; %s %s", name, at.frame ? "is at " : "");
+        kp_hang_spot_put(out, p, &at);
+    }
+}
+
 /* ---- names of ranks ---- */
 
 static size_t count_of(const struct kp_hang *h, const bool *of)
@@ -221,6 +234,7 @@ static void accused_put(struct judging *j, const char *which)
     if (s->frame) fputs("is at ", j->text);
     kp_hang_spot_put(j->text, &h->of[first], s);
     exit_say(j->text, &h->of[first], s);
+    holder_say(j->text, &h->of[first], s);
     kp_hang_child_say(j->text, &h->of[first]);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that stands for the reason HOW, which its own frames do not tell. usage: stands_by.py HOW FOLDER"""
+import ctypes
 import fcntl
 import multiprocessing
 import os
@@ -66,5 +67,57 @@ def uploads():
     time.sleep(600)  # upload
 
 
+def takes_and_dies(semaphore):
+    semaphore.acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def by_semaphore():
+    context = multiprocessing.get_context("fork")
+    semaphore = context.Semaphore()
+    child = context.Process(target=takes_and_dies, args=(semaphore,))
+    child.start()
+    child.join()
+    semaphore.acquire()  # semaphore
+
+
+def by_pool():
+    """The pool replaces a worker that was killed, and its work is lost."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply(dies)  # pool
+
+
+def dies():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def by_spin():
+    """A loop of C that has given the GIL back."""
+    ctypes.CDLL(spinner()).spin()  # spin
+
+
+def spinner():
+    source = os.path.join(sys.argv[2], "spin.c")
+    with open(source, "w") as out:
+        out.write("void spin(void) { for (volatile int i = 0;; i++) continue; }")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", source + ".so", source], check=True)
+    return source + ".so"
+
+
+def by_gil():
+    """A thread in C that has kept the GIL."""
+    threading.Thread(target=holds_gil, daemon=True).start()
+    time.sleep(1)  # without
+
+
+def holds_gil():
+    ctypes.PyDLL(None).pause()  # gil
+
+
+def by_compiler():
+    subprocess.run(["sh", "-c", "while :; do :; done"])  # compiler
+
+
 print("there", flush=True)
-{"lock": by_forked_lock, "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit}[sys.argv[1]]()
+{"lock": by_forked_lock, "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit,
+ "semaphore": by_semaphore, "pool": by_pool, "spin": by_spin, "gil": by_gil, "compiler": by_compiler}[sys.argv[1]]()

@@ -120,6 +120,19 @@ static void at_its_exit_the_thread_that_it_waits_for_is_named(void **state)
                         "its exit for thread 102, which is at up.py:9 send, reads (read)");
 }
 
+static void the_thread_that_holds_what_is_waited_for_says_where_it_is(void **state)
+{
+    (void)state;
+    const char *const said = judged_alone(
+        "wait", "\"call\":\"futex\",\"words\":\"waits for Python's GIL\",\"on\":\"thread 102\"",
+        ",{\"tid\":101,\"name\":\"python\",\"state\":\"S\"},{\"tid\":102,\"name\":\"python\",\"state\":\"S\","
+        "\"words\":\"runs\",\"python\":[{\"file\":\"/home/up.py\",\"line\":9,\"function\":\"send\"}]}",
+        "");
+    assert_string_equal(said,
+                        "process 100 is at threading.py:5 wait, waits for Python's GIL (futex: thread 102); thread "
+                        "102 is at up.py:9 send, runs");
+}
+
 static char *printed(void (*print)(FILE *out, const struct kp_hang *hang, const struct kp_hang_verdict *verdict))
 {
     char *out = NULL;
@@ -195,7 +208,7 @@ static void ranks_in_one_collective_at_different_lines_are_told_by_line(void **s
     for (int rank = 0; rank < 4; rank++) assert_false(verdict.accused[rank]);
 }
 
-/* Of one process group each rank calls as many; another group, or a call that one left out, makes the numbers differ. */
+/* Ranks of one process group call as often. Another group, or a call that was left out, makes the numbers differ. */
 static void ranks_in_different_calls_of_one_collective_are_told_by_number_and_none_is_accused(void **state)
 {
     (void)state;
@@ -296,6 +309,7 @@ int main(void)
         cmocka_unit_test_teardown(a_child_that_was_killed_and_waited_for_is_named, teardown),
         cmocka_unit_test_teardown(the_child_that_is_waited_for_says_what_it_does, teardown),
         cmocka_unit_test_teardown(at_its_exit_the_thread_that_it_waits_for_is_named, teardown),
+        cmocka_unit_test_teardown(the_thread_that_holds_what_is_waited_for_says_where_it_is, teardown),
         cmocka_unit_test_teardown(the_rank_that_has_not_come_is_named_with_its_line, teardown),
         cmocka_unit_test_teardown(ranks_that_join_wait_for_the_one_that_does_not, teardown),
         cmocka_unit_test_teardown(a_rank_in_another_collective_than_the_rest_is_accused_alone, teardown),
