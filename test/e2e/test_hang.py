@@ -397,7 +397,7 @@ STANDS_BY = {  # why a program stands, where its own frames do not say it
     "pipe": CHILD + r"\(sh\) writes \(write: a pipe\)$",
     "flock": r"waits for the lock of a file \(flock: FOLDER/file\)$",
     "fifo": r"opens a file \(openat: FOLDER/file\)$",
-    "semaphore": r"by_semaphore, waits for another process \(futex: shared memory\)$",
+    "semaphore": r"by_semaphore, waits for another process \(futex: shared memory\)(; its child process \d+ was killed by SIGKILL \S+ s before)?$",  # where waitpid was seen
     "gil": r"waits for Python's GIL \(futex: thread (\d+)\); thread \1 is at stands_by\.py:\d+ holds_gil, waits for a signal \(pause\)$",
     "spin": r"is at stands_by\.py:\d+ by_spin, runs$",
     "compiler": r"^process \d+ is at .* waits for a child process \(wait4: process (\d+)\); process \1 \(sh\) runs$",  # one process alone is told

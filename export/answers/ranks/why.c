@@ -6,7 +6,8 @@
  * others one whose exception says that another rank was gone is no cause either. Of those that are left the one whose
  * last op or step ended first is: the rest went on until they missed it. Where a process wrote before it ended that it
  * stands (KPROF_HANG), and did nothing more, that is the cause of all ends. Where the others waited in a collective
- * until it took too long, the rank that did not come to it is the cause, whatever ended that one.
+ * until it took too long, the rank that did not come to it is the cause, whatever ended that one. Where a launcher
+ * started all ranks once more (torchrun --max-restarts), only the last ranks tell why the job ended.
  */
 #include "export/answers/ranks/why.h"
 
@@ -134,6 +135,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
         .rank = kp_rankwaits_rank(t), .pid = (long)kp_kineto_pid(t), .is_running = known->is_running};
     const bool is_named = told_put(t, known->by);
     const char *const signal = kp_ended_signal(t);
+    e.started_ns = t->start_ns;
     times_look(&e, tree);
     came_look(&e, tree, chosen);
     e.gone_ns = known->gone_ns;
@@ -161,7 +163,7 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     const char *const by = *end->exception ? end->exception : end->by, *const at = *end->exception ? end->place : "";
     char quoted[KP_ENDED_TEXT_BYTES], after[48] = "before its first step";
     if (end->step >= 0) snprintf(after, sizeof after, "after step %ld", end->step);
-    e.last_ns = e.begun_ns = end->at_ns;
+    e.started_ns = e.last_ns = e.begun_ns = end->at_ns;
     e.is_bad = *by;
     e.is_asked = !*end->exception && is_of_sigterm(end->by);
     e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
@@ -194,6 +196,29 @@ bool kp_why_stood(struct kp_why *why, long pid, int64_t ns, long steps)
 /* Ranks are not in step: one may enter a collective before the one that it will miss has ended its last op. */
 static int64_t left_ns(const struct kp_why_end *e) { return e->last_ns + (e->has_waited ? OUT_OF_STEP_NS : 0); }
 
+static const struct kp_why_end *latest_of_rank(const struct kp_why *why, long rank)
+{
+    const struct kp_why_end *latest = NULL;
+    for (size_t i = 0; i < why->count; i++)
+        if (why->of[i].rank == rank && (!latest || why->of[i].last_ns > latest->last_ns)) latest = &why->of[i];
+    return latest;
+}
+
+/* A rank has two processes where it was started once more. All that ended before the last start is over by then. */
+static void restarts_mark(struct kp_why *why)
+{
+    int64_t started_ns = INT64_MAX;
+    for (size_t i = 0; i < why->count; i++) {
+        const struct kp_why_end *const e = &why->of[i], *const latest = latest_of_rank(why, e->rank);
+        if (e->rank >= 0 && e->pid != latest->pid && latest->started_ns < started_ns) started_ns = latest->started_ns;
+    }
+    for (size_t i = 0; i < why->count && started_ns < INT64_MAX; i++)
+        why->of[i].is_restarted = why->of[i].last_ns < started_ns;
+}
+
+/* One of the last ranks that did not end by itself. */
+static bool is_bad(const struct kp_why_end *e) { return e->is_bad && !e->is_restarted; }
+
 /*
  * A launcher kills the ranks that SIGTERM did not end, long behind the first. One that another rank left alone may
  * abort while it ends: that is no cause.
@@ -203,7 +228,7 @@ static void late_mark(struct kp_why *why)
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < why->count; i++) {
         const struct kp_why_end *const e = &why->of[i];
-        if (e->is_bad && e->gone_ns && e->gone_ns < first) first = e->gone_ns;
+        if (is_bad(e) && e->gone_ns && e->gone_ns < first) first = e->gone_ns;
     }
     for (size_t i = 0; i < why->count && first < INT64_MAX; i++) {
         struct kp_why_end *const e = &why->of[i];
@@ -230,7 +255,7 @@ static void missed_mark(struct kp_why *why)
     struct kp_why_end *far = NULL, *least = NULL;
     for (size_t i = 0; i < why->count; i++) {
         struct kp_why_end *const e = &why->of[i];
-        if (!e->is_bad) continue;
+        if (!is_bad(e)) continue;
         if (!e->is_asked && !has_waited_out(e)) return; /* it has a cause of its own */
         if (!e->is_asked && (!far || by_way(&e->came, &far->came) > 0)) far = e;
         if (e->came.is_known && (!least || by_way(&e->came, &least->came) < 0)) least = e;
@@ -238,7 +263,7 @@ static void missed_mark(struct kp_why *why)
     for (size_t i = 0; far && i < why->count; i++) {
         struct kp_why_end *const e = &why->of[i];
         char text[160];
-        if (!e->is_bad || !e->came.is_known || by_way(&e->came, &least->came) > 0 || by_way(&e->came, &far->came) >= 0)
+        if (!is_bad(e) || !e->came.is_known || by_way(&e->came, &least->came) > 0 || by_way(&e->came, &far->came) >= 0)
             continue;
         e->is_missed = true;
         snprintf(text, sizeof text, ", and others had waited for it in %s for %.1f s", far->came.last,
@@ -250,6 +275,7 @@ static void missed_mark(struct kp_why *why)
 static int by_cause(const void *a, const void *b)
 {
     const struct kp_why_end *const x = a, *const y = b;
+    if (x->is_restarted != y->is_restarted) return x->is_restarted ? 1 : -1;
     if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
     if (x->is_missed != y->is_missed) return x->is_missed ? -1 : 1;
     if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
@@ -282,6 +308,7 @@ void kp_why_settle(struct kp_why *why)
     why->capacity = newest.capacity;
     for (size_t i = 0; i < why->count; i++) /* the program went on behind the window */
         if (why->of[i].is_of_window && why->of[i].gone_ns) why->of[i].last_ns = why->of[i].gone_ns;
+    restarts_mark(why);
     late_mark(why);
     missed_mark(why);
     if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
@@ -317,30 +344,44 @@ void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *te
     if (is_of) snprintf(why->oom, sizeof why->oom, "%s", text);
 }
 
+static const char *when_word(const struct kp_why *why, const struct kp_why_end *e)
+{
+    if (e->is_restarted) return "before a restart ";
+    if (!*why->stood && has_exited(e) && e->last_ns < why->of[0].last_ns) return "before that ";
+    return e->is_bad ? "then " : "";
+}
+
+/* A line each from that one on. Where the last ranks ended by themselves, for those before a restart alone. */
+static void ends_print(FILE *out, const struct kp_why *why, size_t from, bool is_good)
+{
+    for (size_t i = from; i < why->count; i++) {
+        const struct kp_why_end *const e = &why->of[i];
+        if (is_good && !(e->is_restarted && e->is_bad)) continue;
+        fprintf(out, "  %s", when_word(why, e));
+        end_say(out, e);
+        fputc('\n', out);
+    }
+}
+
 void kp_why_print(FILE *out, const struct kp_why *why)
 {
     size_t bad = 0, running = 0;
     for (size_t i = 0; i < why->count; i++)
-        bad += why->of[i].is_bad, running += why->of[i].is_running || why->of[i].has_gone_on;
+        bad += is_bad(&why->of[i]), running += why->of[i].is_running || why->of[i].has_gone_on;
     if (!why->count) {
         kp_plain_fmt(out, *why->stood ? "it was stuck: %s\n" : "%s\n", *why->stood ? why->stood : why->oom);
         return;
     }
     if (!bad && !running && !*why->stood) {
         fprintf(out, "%s\n", why->count == 1 ? "the program ended by itself" : "all processes ended by themselves");
+        ends_print(out, why, 0, true);
         return;
     }
     if (*why->stood) kp_plain_fmt(out, "it was stuck: %s\n", why->stood);
     if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
     if (!*why->stood) parent_say(out, &why->of[0]);
     if (*why->oom && !why->of[0].has_oom) kp_plain_fmt(out, "  %s\n", why->oom);
-    for (size_t i = *why->stood ? 0 : 1; i < why->count; i++) {
-        const struct kp_why_end *const e = &why->of[i], *const first = &why->of[0];
-        const bool is_before = !*why->stood && has_exited(e) && e->last_ns < first->last_ns;
-        fputs(is_before ? "  before that " : e->is_bad ? "  then " : "  ", out);
-        end_say(out, e);
-        fputc('\n', out);
-    }
+    ends_print(out, why, *why->stood ? 0 : 1, false);
 }
 
 /* clang-format off */
@@ -349,6 +390,7 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     F(WHOLE, pid, r->pid) \
     F(BOOL, by_itself, has_exited(r)) \
     F(BOOL, running, r->is_running) \
+    F(BOOL, before_restart, r->is_restarted) \
     F(BOOL, stood, r->has_stood) \
     F(TEXT, how, r->is_bad ? r->how : "") \
     F(MAYBE, recorded, *r->recorded ? r->recorded : NULL)

@@ -11,6 +11,8 @@ enum { KP_WHY_STOOD_BYTES = 1500 };
 struct kp_why_end {            /* how one process ended */
     long rank, pid;            /* rank -1: of no job */
     int64_t last_ns, begun_ns; /* when it did something last, and began its last op, since the Unix epoch */
+    int64_t started_ns;        /* its first record; of a process without a trace its end */
+    bool is_restarted;         /* its launcher started all ranks once more behind it */
     int64_t gone_ns;           /* when its launcher was told that it is gone; 0: not known */
     bool is_running;           /* it has not ended */
     bool has_gone_on;          /* after its last trace, and nothing tells how it ended */

@@ -309,6 +309,34 @@ static void what_left_no_trace_is_told_by_its_own_word(void **state)
 }
 
 /* Of torch 2.15's texts, on a file system without room: the path's own, and that of a file of Python. */
+static void add_of_attempt(long rank, long pid, int64_t at_ns, const char *exception)
+{
+    struct kp_jobend e = {.rank = rank, .pid = pid, .at_ns = at_ns, .step = 4};
+    snprintf(e.exception, sizeof e.exception, "%s", exception);
+    if (!*exception) snprintf(e.by, sizeof e.by, "SIGTERM");
+    kp_why_add_untraced(&why, &e);
+}
+
+/* torchrun --max-restarts 1: what ended the first ranks did not end the job. */
+static void of_ranks_that_were_started_once_more_the_last_tell_why(void **state)
+{
+    (void)state;
+    for (int is_bad = 0; is_bad < 2; is_bad++) {
+        add_of_attempt(1, 11, 1000, "ValueError");
+        add_of_attempt(0, 10, 1200, "");
+        add_of_attempt(0, 20, 9000, "KeyError");
+        add_of_attempt(1, 21, 9200, "");
+        for (int i = 2; i < 4; i++) why.of[i].is_bad = is_bad;
+        assert_string_equal(told(), is_bad ? "rank 0 ended by KeyError after step 4; others followed\n"
+                                             "  then rank 1 ended by SIGTERM after step 4\n"
+                                             "  before a restart rank 1 ended by ValueError after step 4\n"
+                                             "  before a restart rank 0 ended by SIGTERM after step 4\n"
+                                           : "all processes ended by themselves\n"
+                                             "  before a restart rank 1 ended by ValueError after step 4\n"
+                                             "  before a restart rank 0 ended by SIGTERM after step 4\n");
+    }
+}
+
 static void a_text_of_torch_save_that_hides_a_full_disk_has_a_remark(void **state)
 {
     (void)state;
@@ -439,6 +467,7 @@ int main(void)
         cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
         cmocka_unit_test(behind_a_window_the_word_of_the_process_tells_its_end),
         cmocka_unit_test(what_left_no_trace_is_told_by_its_own_word),
+        cmocka_unit_test(of_ranks_that_were_started_once_more_the_last_tell_why),
         cmocka_unit_test(a_text_of_torch_save_that_hides_a_full_disk_has_a_remark),
         cmocka_unit_test(a_program_that_became_another_one_says_so),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
