@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "export/read/store/quantile.h"
+#include "export/read/store/qsort.h"
 
 #define USUAL_MEDIANS 5.0 /* a longer step is none of the usual ones */
 #define USUAL_LESS 0.5    /* of all time, those have: then they make the mean */
