@@ -161,7 +161,6 @@ schedule/breach.c collector/record/kp_record.h
 export/breach.c collector/record/kp_record.h
 export/breach.c schedule/kp_schedule.h
 export/write/trace/breach.c export/answers/torchtable/table.h
-export/write/trace/breach.c export/write/gpu/gpu.h
 export/write/trace/breach.c schedule/kp_schedule.h
 export/write/gpu/breach.c export/write/heap/allocations.h
 export/write/heap/breach.c export/write/gpu/gpu.h
