@@ -75,8 +75,10 @@ bool kp_advice_is_evaluated_first(const struct kp_advice *a)
 {
     const bool is_much = a->evaluated && a->evaluated_share >= KP_SHARE_CRITICAL;
     if (!is_much || !a->count || kp_advice_is_crowded_first(a)) return false;
-    for (size_t i = 0; i < a->count; i++)
-        if (a->findings[i].is_critical || a->findings[i].step_ns >= a->evaluated_ns) return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const bool is_of_memory = !(a->findings[i].step_ns > 0);
+        if ((is_of_memory && a->findings[i].is_critical) || a->findings[i].step_ns >= a->evaluated_ns) return false;
+    }
     return true;
 }
 
