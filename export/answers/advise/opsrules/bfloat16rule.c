@@ -6,7 +6,6 @@
  * the recorder notes: the reader's own CPU is another one. Types of inputs tell the ops (KPROF_RECORD_SHAPES).
  */
 #include "export/answers/advise/opsrules/opsrules.h"
-#include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/shapetext.h"
 
@@ -20,30 +19,21 @@ static bool is_slow_cpu(const struct kp_costrules *x)
     return has && strstr(has, "avx2") && !strstr(has, "avx512bw") && !strstr(has, "avx_ne_convert");
 }
 
+static double saved_of(const struct kp_costrules *x, size_t node)
+{
+    return kp_float64_is_product(kp_costrules_name(x, (int32_t)node)) ? SAVED : 0;
+}
+
 void kp_rules_bfloat16(struct kp_costrules *x)
 {
     const struct kp_cost_rule rule = {
         0.10, 0, "bfloat-on-cpu",
         "this CPU has no instructions for bfloat16 (AVX-512, AVX-NE-CONVERT), and products in it are slow",
         "Compute in float32 on this CPU: no torch.autocast(\"cpu\"), no model.bfloat16(). The cost is about nine "
-        "tenths "
-        "of the time of matrix products and convolutions with bfloat16 inputs."};
-    struct kp_cost cost;
-    double ns = 0, all_ns = 0;
+        "tenths of the time of matrix products and convolutions with bfloat16 inputs."};
     if (x->out->has_gpu || !is_slow_cpu(x)) return;
-    cost = kp_cost_open(x);
-    for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *const node = &x->tree->nodes[i];
-        if (!kp_costrules_is_op(x, i) || !kp_spans_has(&x->chosen->in_steps, node->start_ns)) continue;
-        const double self_ns = kp_slowerops_self_ns(x->tree, i);
-        all_ns += self_ns;
-        const bool is_slow = kp_tree_event(x->tree, i)->device_type & KP_TYPES_BFLOAT16 &&
-                             kp_float64_is_product(kp_costrules_name(x, (int32_t)i));
-        if (!is_slow || !(self_ns > 0)) continue;
-        ns += self_ns;
-        kp_cost_add(&cost, x, (int32_t)i, node->start_ns, node->end_ns,
-                    SAVED * self_ns / (double)(node->end_ns - node->start_ns));
-    }
-    if (ns > 0 && ns >= SHARE_LEAST * all_ns) kp_cost_tell(&cost, x, &rule);
-    else kp_cost_drop(&cost);
+    struct kp_typed_ops d = {.x = x, .cost = kp_cost_open(x)};
+    kp_typed_ops_charge(&d, KP_TYPES_BFLOAT16, saved_of);
+    if (d.ns > 0 && d.ns >= SHARE_LEAST * d.all_ns) kp_cost_tell(&d.cost, x, &rule);
+    else kp_cost_drop(&d.cost);
 }

@@ -21,12 +21,6 @@ enum { MANY_NUMBERS = 65536, MIDDLE_NUMBERS = 16384, FEW_NUMBERS = 4096, FUNCTIO
 #define PRODUCT_LARGE 32768.0 /* multiplications */
 #define PRODUCT_MIDDLE 4096.0
 
-struct doubles {
-    const struct kp_costrules *x;
-    struct kp_cost cost;
-    double ns, all_ns;
-};
-
 static bool has_doubles(const struct kp_costrules *x, size_t node)
 {
     const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
@@ -111,7 +105,7 @@ static bool is_double_work(const struct kp_costrules *x, const struct kp_device_
     return op >= 0 && has_doubles(x, (size_t)op);
 }
 
-static void works_charge(struct doubles *d)
+static void works_charge(struct kp_typed_ops *d)
 {
     const struct kp_costrules *const x = d->x;
     for (size_t i = 0; i < x->work_count; i++) {
@@ -127,7 +121,7 @@ static void works_charge(struct doubles *d)
     }
 }
 
-static void ops_charge(struct doubles *d)
+void kp_typed_ops_charge(struct kp_typed_ops *d, uint8_t types, double (*part_of)(const struct kp_costrules *, size_t))
 {
     const struct kp_costrules *const x = d->x;
     for (size_t i = 0; i < x->tree->count; i++) {
@@ -135,10 +129,12 @@ static void ops_charge(struct doubles *d)
         if (!kp_costrules_is_op(x, i) || !kp_spans_has(&x->chosen->in_steps, node->start_ns)) continue;
         const double ns = kp_slowerops_self_ns(x->tree, i);
         d->all_ns += ns;
-        if (!has_doubles(x, i) || !(ns > 0)) continue;
+        if (!(kp_tree_event(x->tree, i)->device_type & types) || !(ns > 0)) continue;
+        const double saved = part_of(x, i);
+        if (!(saved > 0)) continue;
         d->ns += ns;
         kp_cost_add(&d->cost, x, (int32_t)i, node->start_ns, node->end_ns,
-                    saved_of(x, i) * ns / (double)(node->end_ns - node->start_ns));
+                    saved * ns / (double)(node->end_ns - node->start_ns));
     }
 }
 
@@ -172,10 +168,10 @@ static const char *origin_text(const struct kp_costrules *x)
 
 void kp_rules_float64(struct kp_costrules *x)
 {
-    struct doubles d = {.x = x, .cost = kp_cost_open(x)};
+    struct kp_typed_ops d = {.x = x, .cost = kp_cost_open(x)};
     struct kp_cost_rule rule = {0.10, 0, "float64", "", ""};
     if (x->out->has_gpu) works_charge(&d);
-    else ops_charge(&d);
+    else kp_typed_ops_charge(&d, KP_TYPES_DOUBLE, saved_of);
     if (!x->out->has_gpu && !x->tree->trace->record_shapes)
         kp_costrules_unjudged(x, "ops in float64 (kprof run --record-shapes)");
     if (!(d.ns > 0) || d.ns < SHARE_LEAST * d.all_ns) {
