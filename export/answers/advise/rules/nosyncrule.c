@@ -57,20 +57,13 @@ static void forward_take(struct passes *p, size_t node)
     p->place = place;
 }
 
-static bool is_in_engine(const struct kp_tree *tree, size_t node)
-{
-    for (int32_t i = tree->nodes[node].parent; i >= 0; i = tree->nodes[i].parent)
-        if (kp_node_is(tree, (size_t)i, KP_NAME_ENGINE)) return true;
-    return false;
-}
-
 static void collective_take(struct passes *p, size_t node)
 {
     const struct kp_tree *const tree = p->x->tree;
     const int32_t parent = tree->nodes[node].parent;
     if (parent >= 0 && kp_node_is(tree, (size_t)parent, KP_NAME_COMM_OP)) return;
     p->sent++;
-    if (!is_in_engine(tree, node)) return;
+    if (!kp_node_is_in(tree, parent, KP_NAME_ENGINE)) return;
     p->of_pass++;
     p->last = (int32_t)node;
 }
