@@ -20,27 +20,14 @@
 enum { EACH_LEAST = 3, SEED_NEAR = 32 /* ops: those of a sampler lie between */ };
 
 struct asked {
-    size_t starts, batches;
+    size_t starts, batches, of_workers, first; /* first: that a new iterator gave */
 };
-
-static struct asked asked_in(const struct kp_costrules *x, const struct kp_step *step)
-{
-    const struct kp_tree *const tree = x->tree;
-    struct asked asked = {0};
-    for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
-        if (tree->nodes[i].start_ns >= step->end_ns) break;
-        if (kp_node_is(tree, i, KP_NAME_LOADER_START)) asked.starts++;
-        else if (kp_node_is(tree, i, KP_NAME_LOADER))
-            asked.batches += kp_loader_has_workers(kp_costrules_name(x, (int32_t)i));
-    }
-    return asked;
-}
 
 /* How many batches most steps ask for. */
 static double usual_of(const struct asked *of, size_t steps)
 {
     double *const sorted = kp_kineto_room(steps + 1, sizeof *sorted);
-    for (size_t i = 0; i < steps; i++) sorted[i] = (double)of[i].batches;
+    for (size_t i = 0; i < steps; i++) sorted[i] = (double)of[i].of_workers;
     const double usual = kp_quantile(sorted, steps, 0.5);
     free(sorted);
     return usual;
@@ -61,18 +48,30 @@ static bool is_first_batch(const struct kp_costrules *x, size_t call)
     return false;
 }
 
+static struct asked asked_in(const struct kp_costrules *x, const struct kp_step *step)
+{
+    const struct kp_tree *const tree = x->tree;
+    struct asked asked = {0};
+    for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
+        if (tree->nodes[i].start_ns >= step->end_ns) break;
+        if (kp_node_is(tree, i, KP_NAME_LOADER_START)) asked.starts++;
+        else if (kp_node_is(tree, i, KP_NAME_LOADER)) {
+            asked.batches++;
+            asked.of_workers += kp_loader_has_workers(kp_costrules_name(x, (int32_t)i));
+            asked.first += is_first_batch(x, i);
+        }
+    }
+    return asked;
+}
+
 bool kp_loadepochs_each(const struct kp_costrules *x, struct kp_finding *f)
 {
-    const struct kp_chosen *const chosen = x->chosen;
-    const struct kp_tree *const tree = x->tree;
     size_t batches = 0, first = 0;
-    for (size_t s = 0; s < chosen->step_count; s++)
-        for (size_t i = kp_longsteps_node(tree, chosen->steps[s].start_ns); i < tree->count; i++) {
-            if (tree->nodes[i].start_ns >= chosen->steps[s].end_ns) break;
-            if (!kp_node_is(tree, i, KP_NAME_LOADER) || kp_node_is(tree, i, KP_NAME_LOADER_START)) continue;
-            batches++;
-            first += is_first_batch(x, i);
-        }
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        const struct asked asked = asked_in(x, &x->chosen->steps[i]);
+        batches += asked.batches;
+        first += asked.first;
+    }
     if (first < EACH_LEAST || (double)first < EACH_SHARE * (double)batches) return false;
     f->what = "the step waits for data, because each step makes a new iterator of the DataLoader for one batch";
     f->change =
@@ -92,7 +91,7 @@ bool kp_loadepochs_tell(const struct kp_costrules *x, const double *waits, struc
     for (size_t i = 0; i < steps; i++) {
         if (!(waits[i] > 0)) continue;
         all_ns += waits[i];
-        began_ns += usual > 0 && (double)of[i].batches == usual + 1 ? waits[i] : 0;
+        began_ns += usual > 0 && (double)of[i].of_workers == usual + 1 ? waits[i] : 0;
         started_ns += of[i].starts && usual > 0 ? waits[i] : 0;
     }
     free(of);
