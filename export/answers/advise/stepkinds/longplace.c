@@ -34,24 +34,30 @@ static void call_add(struct longplace *p, uint32_t stack, uint32_t inner, size_t
     if (ns > call->most_ns) call->most_ns = ns, call->inner = inner;
 }
 
+static void op_weigh(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+{
+    struct longplace *const p = context;
+    const double weighed = p->weights[step] * (double)ns;
+    (void)before;
+    p->ns += weighed;
+    if (kp_node_is_backward(p->x->tree, (size_t)node)) p->backward_ns += weighed;
+}
+
+/* The same, and to each call around the op. */
 static void op_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
 {
     struct longplace *const p = context;
     struct kp_kineto *const trace = p->x->tree->trace;
     const double weighed = p->weights[step] * (double)ns;
     const uint32_t stack = kp_tree_stack(p->x->tree, &p->x->tree->nodes[node]);
-    (void)before;
-    p->ns += weighed;
-    if (kp_node_is_backward(p->x->tree, (size_t)node)) {
-        p->backward_ns += weighed;
-        return;
-    }
-    if (!stack || !(weighed > 0 || weighed < 0)) return;
+    op_weigh(p, step, node, before, ns);
+    if (kp_node_is_backward(p->x->tree, (size_t)node) || !stack || !(weighed > 0 || weighed < 0)) return;
     const char *at = kp_kineto_text(trace, stack);
-    size_t bytes, depth = strlen(at);
+    size_t bytes;
     uint32_t inner = 0;
     for (; *at && (at = kp_ownline_frame(trace, at, &bytes)); at += bytes + (at[bytes] == ';')) {
-        const uint32_t id = kp_strings_put(trace->strings, at, depth = strlen(at));
+        const size_t depth = strlen(at);
+        const uint32_t id = kp_strings_put(trace->strings, at, depth);
         call_add(p, id, inner, depth, weighed);
         inner = id;
         at = kp_kineto_text(trace, id);
@@ -73,17 +79,16 @@ static const struct call_cost *call_find(const struct longplace *p)
     return found;
 }
 
-static void ops_add(struct longplace *p)
+static void ops_walk(struct longplace *p, kp_longsteps_fn take)
 {
     for (size_t i = 0; i < p->x->chosen->step_count; i++)
-        if (p->weights[i] > 0 || p->weights[i] < 0) kp_longsteps_walk(p->x, i, false, op_add, p);
+        if (p->weights[i] > 0 || p->weights[i] < 0) kp_longsteps_walk(p->x, i, false, take, p);
 }
 
 bool kp_longplace_is_backward(const struct kp_costrules *x, const double *weights)
 {
     struct longplace p = {.x = x, .weights = weights};
-    ops_add(&p);
-    kp_keyindex_fini(&p.calls);
+    ops_walk(&p, op_weigh);
     return p.ns > 0 && p.backward_ns >= BACK_SHARE * p.ns;
 }
 
@@ -91,7 +96,7 @@ void kp_longplace_tell(const struct kp_costrules *x, const double *weights, stru
 {
     struct longplace p = {.x = x, .weights = weights};
     struct kp_kineto *const trace = x->tree->trace;
-    ops_add(&p);
+    ops_walk(&p, op_add);
     const struct call_cost *const call = p.ns > 0 ? call_find(&p) : NULL;
     const uint32_t line = call && call->inner ? kp_ownline_of(trace, call->stack) : 0;
     if (line) {
