@@ -89,6 +89,7 @@ static void end_look(const struct why_command *w, struct kp_kineto *trace, struc
     const char *const host = kp_kineto_fact(trace, "host_name");
     char here[65] = "";
     gethostname(here, sizeof here - 1);
+    kp_jobends_child(trace, &w->ends);
     if (!kp_jobends_find(&w->ends, host, (long)kp_kineto_pid(trace), trace->start_ns, end)) return;
     known->by = *end->by ? end->by : NULL;
     if (end->is_pending) {

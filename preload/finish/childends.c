@@ -10,7 +10,8 @@
  * Safe in:   signal handlers yes; after fork: kp_endlist_forget comes first
  *
  * A rank that SIGKILL or a fault ends writes nothing, and its launcher is its only parent: torchrun, or a program that
- * imports torch, runs no op and starts ranks. Other programs run commands that fail and are no part of a job.
+ * imports torch, runs no op and starts ranks. Other programs run commands that fail and are no part of a job. But a
+ * worker that crashed shortly before a program failed may be why it did.
  * A trace of a window that was over before the program's end cannot tell that end: its own line does. A program
  * without a trace writes none: it may be in a sandbox by now.
  */
@@ -41,6 +42,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { PATH_BYTES = 4400, OWN_BYTES = 900, EARLIER_BYTES = 4096 };
+#define SHORTLY_NS UINT64_C(30000000000)
 
 static void look(pid_t pid, const int *status)
 {
@@ -182,6 +184,8 @@ void kp_childends_write(bool is_told, bool has_trace)
     size_t used = 0;
     if (!has_own && !kp_endlist_has_any()) return; /* first: a program in a sandbox may open no file */
     if (kp_procfacts_is_launcher() || !kp_sources_had_activity()) used = kp_endlist_text(text, sizeof text - OWN_BYTES);
+    else if (kp_run_exit_status())
+        used = kp_endlist_crashes(text, sizeof text - OWN_BYTES, kp_clock_ns(CLOCK_REALTIME) - SHORTLY_NS);
     if (has_own) used += own_text(text + used, OWN_BYTES, kp_run_exit_status() << 8, "");
     if (used) text_keep(text, used);
 }

@@ -12,6 +12,7 @@
  */
 #include "preload/procfacts/endlist.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "collector/base/kp_atomic.h"
@@ -44,15 +45,30 @@ void kp_endlist_add(int pid, int status, uint64_t at_ns)
 
 bool kp_endlist_has_any(void) { return kp_load_relaxed(&ends_taken) > 0; }
 
-size_t kp_endlist_text(char *text, size_t bytes)
+static bool is_crash(int status)
+{
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return signal == SIGKILL || signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL ||
+           signal == SIGFPE || signal == SIGSYS;
+}
+
+static size_t lines_put(char *text, size_t bytes, uint64_t since_ns, bool only_crashes)
 {
     size_t used = 0;
     for (uint32_t i = 0; i < KP_ENDLIST_MAX; i++) {
         if (!kp_load_acquire(&ends[i].is_set)) continue; /* pairs with: endlist.c:kp_endlist_add */
+        if (ends[i].at_ns < since_ns || (only_crashes && !is_crash(ends[i].status))) continue;
         used +=
             kp_fmt(text + used, bytes - used, "%d %d %lu\n", ends[i].pid, ends[i].status, (unsigned long)ends[i].at_ns);
     }
     return used;
+}
+
+size_t kp_endlist_text(char *text, size_t bytes) { return lines_put(text, bytes, 0, false); }
+
+size_t kp_endlist_crashes(char *text, size_t bytes, uint64_t since_ns)
+{
+    return lines_put(text, bytes, since_ns, true);
 }
 
 void kp_endlist_forget(void)

@@ -14,4 +14,6 @@ void kp_endlist_add(int pid, int status, uint64_t at_ns);
 bool kp_endlist_has_any(void);
 /* Writes a line for each, "PID STATUS NANOSECONDS", the status as wait(2) has it. Returns their bytes. */
 size_t kp_endlist_text(char *text, size_t bytes);
+/* The same of children that the kernel or a fault ended since then, not of those that were asked to end. */
+size_t kp_endlist_crashes(char *text, size_t bytes, uint64_t since_ns);
 void kp_endlist_forget(void);

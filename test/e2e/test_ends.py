@@ -80,11 +80,15 @@ def test_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
 
 SINCE = "some time after step 3, the last that was recorded"
 WITHOUT = f"the program (process N) ended without an exit (killed, or by os._exit) {SINCE}"
+PLANTED = 'the program (process N) ended by ValueError "a planted one"%s at ends_alone.py:LINE %s, after step 4'
 CLOSED = 0.5  # seconds: kprof-tick closes a window that is over within a twentieth of one
 BEHIND = {  # the window was over: by what the program, or where kprof run watches its parent, wrote
     "plain": (GOOD, None),
     "three": ("the program (process N) ended by exit status 3 after step 4", None),
-    "raises": ('the program (process N) ended by ValueError "a planted one" at ends_alone.py:LINE raises, after step 4', None),
+    "raises": (PLANTED % ("", "raises"), None),
+    "worker": (PLANTED % (" (its child process N was killed by SIGKILL: out of memory?)", "lost_a_worker"), None),
+    "worker_fault": (PLANTED % (" (its child process N was ended by SIGSEGV)", "lost_a_worker"), None),
+    "worker_asked": (PLANTED % ("", "lost_a_worker"), None),  # the program's own wish, as a pool that is closed
     "_exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
     "abort": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
     "fault": (WITHOUT, "SIGSEGV"),
@@ -96,12 +100,23 @@ BEHIND = {  # the window was over: by what the program, or where kprof run watch
 }
 
 
+def told_at_its_line(how):
+    lines = (harness.SCRIPTS / "ends_alone.py").read_text().splitlines()
+    raised = 'raise ValueError("a planted one")' if how.startswith("worker") else "raise error"
+    return BEHIND[how][0].replace("LINE", str(next(n for n, text in enumerate(lines, 1) if text.endswith(raised))))
+
+
+@pytest.mark.parametrize("how", [how for how in BEHIND if how.startswith("worker")])
+def test_a_worker_that_crashed_before_its_program_failed_is_named(how, tmp_path, torch_double):
+    assert why(tmp_path, torch_double, how) == told_at_its_line(how)
+    said = re.sub(r"process \d+", "process N", harness.cli("report", tmp_path / "k").stdout)
+    assert told_at_its_line(how).removeprefix("the program (process N) ended ") in said
+
+
 @pytest.mark.parametrize("schedule", ["3-3", "wait=2,warmup=1,active=1,repeat=1", "wait=2,warmup=1,active=1"])
 @pytest.mark.parametrize("how", BEHIND)
 def test_behind_a_window_the_end_is_told_and_its_step_is_not_the_window_s(how, schedule, tmp_path, torch_double):
-    lines = (harness.SCRIPTS / "ends_alone.py").read_text().splitlines()
-    line = str(next(n for n, text in enumerate(lines, 1) if text.endswith("raise error")))
-    told = BEHIND[how][0].replace("LINE", line)
+    told = told_at_its_line(how)
     if how == "kill_at_exit" and schedule.endswith("active=1"):  # in the next window
         told = told.replace(SINCE, "in step 7")
     assert why(tmp_path, torch_double, how, "--schedule", schedule, pause=CLOSED) == told

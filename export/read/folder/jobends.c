@@ -41,9 +41,9 @@ static void exception_take(char **at, struct kp_jobend *e)
     snprintf(e->exception, sizeof e->exception, "%.*s", (int)sizeof e->exception - 1, both);
 }
 
-static void line_take(struct kp_jobends *ends, char *line, const char *host)
+static void line_take(struct kp_jobends *ends, char *line, const char *host, long told_by)
 {
-    struct kp_jobend e = {.rank = -1, .step = -1};
+    struct kp_jobend e = {.told_by = told_by, .rank = -1, .step = -1};
     long long at_ns;
     int status;
     char gone[16], exec[KP_JOBEND_BYTES], *at = line + strcspn(line, "\t");
@@ -77,7 +77,8 @@ void kp_jobends_read(struct kp_jobends *ends, const char *folder)
         snprintf(host, sizeof host, "%.*s", last ? (int)(last - entry->d_name) : 0, entry->d_name);
         const int fd = openat(dirfd(names), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         FILE *const file = fd < 0 ? NULL : fdopen(fd, "r");
-        while (file && fgets(line, sizeof line, file)) line_take(ends, line, host);
+        const long pid = last ? strtol(last + 1, NULL, 10) : 0;
+        while (file && fgets(line, sizeof line, file)) line_take(ends, line, host, pid);
         if (file) fclose(file);
         else if (fd >= 0) close(fd);
     }
@@ -125,17 +126,37 @@ bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, 
     return out->at_ns;
 }
 
+void kp_jobends_child(struct kp_kineto *trace, const struct kp_jobends *ends)
+{
+    const char *const host = kp_kineto_fact(trace, "host_name");
+    const long pid = (long)kp_kineto_pid(trace);
+    const struct kp_jobend *last = NULL;
+    char text[80];
+    for (size_t i = 0; i < ends->count; i++) {
+        const struct kp_jobend *const e = &ends->of[i];
+        const bool is_child = e->told_by == pid && e->pid != pid && is_of(e, host, e->pid);
+        if (is_child && e->at_ns >= trace->start_ns && (!last || e->at_ns > last->at_ns)) last = e;
+    }
+    if (!last) return;
+    const bool is_killed = strcmp(last->by, "SIGKILL") == 0;
+    snprintf(text, sizeof text, "%ld was %s by %s%s", last->pid, is_killed ? "killed" : "ended", last->by,
+             is_killed ? ": out of memory?" : "");
+    kp_fact_put(trace, KP_ENDED_CHILD, text);
+}
+
 void kp_jobends_settle(struct kp_kineto *trace, const char *path)
 {
     struct kp_jobends ends = {0};
     struct kp_jobend end;
     char folder[4400];
-    if (!kp_ended_early(trace) || kp_ended_by(trace)) return;
+    const bool is_told = !kp_ended_early(trace) || kp_ended_by(trace);
+    if (is_told && !kp_ended_exception(trace) && !kp_kineto_fact(trace, "kprof.exit_status")) return;
     const char *const host = kp_kineto_fact(trace, "host_name");
     kp_path_folder(folder, sizeof folder, path);
     kp_jobends_read(&ends, folder);
-    if (kp_jobends_find(&ends, host, (long)kp_kineto_pid(trace), trace->start_ns, &end) && *end.by)
+    if (!is_told && kp_jobends_find(&ends, host, (long)kp_kineto_pid(trace), trace->start_ns, &end) && *end.by)
         kp_fact_put(trace, "kprof.ended_by", end.by);
+    kp_jobends_child(trace, &ends);
     kp_jobends_fini(&ends);
 }
 

@@ -19,7 +19,10 @@ void kp_jobends_read(struct kp_jobends *ends, const char *folder);
  */
 bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, int64_t since_ns,
                      struct kp_jobend *out);
-/* Of a trace that tells no cause of its early end: adds the one that a launcher wrote into the folder of `path`. */
+/* Adds the last child that crashed shortly before the program of a trace failed, if it noted one. */
+void kp_jobends_child(struct kp_kineto *trace, const struct kp_jobends *ends);
+/* Of a trace that tells no cause of its early end: adds the one that a launcher wrote into the folder of `path`; and
+ * that child. */
 void kp_jobends_settle(struct kp_kineto *trace, const char *path);
 /* Adds a line to the file of that process: `status` as wait(2) has it. */
 void kp_jobends_add(const char *folder, long pid, int status, uint64_t at_ns);

@@ -22,10 +22,13 @@ bool kp_ended_says_more(const char *by, const char *than);
 bool kp_ended_by_watchdog(const char *by);
 /* The process was gone early, or an exception ended it. */
 bool kp_ended_badly(const struct kp_kineto *trace);
+/* A fact: "42 was killed by SIGKILL: out of memory?", a child that crashed shortly before the program failed. */
+#define KP_ENDED_CHILD "kprof.ended_child"
 #define KP_ENDED_WITHOUT_EXIT "without an exit (killed, or by os._exit)"
-/* Writes "by SIGKILL", or that where it is not noted: behind "killed" or "ended". Returns `out`. */
+/* Writes "by SIGKILL", or that where it is not noted: behind "killed" or "ended"; and which child crashed shortly
+ * before. Returns `out`. */
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace);
-enum { KP_ENDED_WAY_BYTES = 240 };
+enum { KP_ENDED_WAY_BYTES = 340 };
 /* Writes an exception's text behind a blank and in quotes, and a remark where it hides what happened; "" for "" or
  * NULL. Returns `out`. */
 const char *kp_ended_text(char *out, size_t bytes, const char *text);
@@ -51,6 +54,7 @@ const char *kp_ended_signal_name(int number, char *room, size_t bytes);
 enum { KP_JOBEND_BYTES = 32 };
 struct kp_jobend {
     long pid, rank, step;     /* rank -1: of no job, or not known; step -1: none, or not known */
+    long told_by;             /* the process whose file has the line */
     int64_t at_ns;            /* the launcher was told then, since the Unix epoch */
     bool is_own;              /* the process itself said it at its exit */
     bool is_exec;             /* it became another program */

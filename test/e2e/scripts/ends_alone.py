@@ -70,6 +70,16 @@ def in_child():
     os.wait()
 
 
+def lost_a_worker(number):
+    """As DataLoader does: it finds that a worker is gone."""
+    worker = os.fork()
+    if worker == 0:
+        os.kill(os.getpid(), number)
+        time.sleep(600)
+    os.waitpid(worker, 0)
+    raise ValueError("a planted one")
+
+
 def takes_time():
     resource.setrlimit(resource.RLIMIT_CPU, (1, resource.RLIM_INFINITY))
     while True:
@@ -89,6 +99,9 @@ WAYS = {
     "exec": lambda: os.execv("/bin/sh", ["sh", "-c", "exit 6"]),
     "exec_refused": lambda: refused(os.execv, "/nothing/there", ["x"]),
     "raises": lambda: raises(ValueError("a planted one")),
+    "worker": lambda: lost_a_worker(signal.SIGKILL),
+    "worker_fault": lambda: lost_a_worker(signal.SIGSEGV),
+    "worker_asked": lambda: lost_a_worker(signal.SIGTERM),
     "thread": lambda: in_thread(sys.exit, 7),
     "raises_in_thread": lambda: in_thread(raises, KeyError("k")),
     "atexit": lambda: atexit.register(raises, KeyError("k")),

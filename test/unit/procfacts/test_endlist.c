@@ -52,6 +52,21 @@ static void each_end_has_a_line_until_it_is_forgotten(void **state)
     assert_int_equal(kp_endlist_text(text, sizeof text), 0);
 }
 
+/* A program that failed asks for them: one that it ended by itself is no cause. */
+static void of_crashes_those_since_a_time_are_told(void **state)
+{
+    (void)state;
+    kp_endlist_add(42, SIGKILL, 100);
+    kp_endlist_add(43, SIGTERM, 200);
+    kp_endlist_add(44, 256, 200);
+    kp_endlist_add(45, SIGSEGV | 0x80, 200);
+    text[kp_endlist_crashes(text, sizeof text, 0)] = '\0';
+    assert_string_equal(text, "42 9 100\n45 139 200\n");
+    text[kp_endlist_crashes(text, sizeof text, 101)] = '\0';
+    assert_string_equal(text, "45 139 200\n");
+    kp_endlist_forget();
+}
+
 static void *add_many(void *first)
 {
     for (int i = 0; i < KP_ENDLIST_MAX; i++) kp_endlist_add(*(int *)first + i, 9, UINT64_MAX);
@@ -77,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_and_an_exit_status_are_bad_ends),
         cmocka_unit_test(each_end_has_a_line_until_it_is_forgotten),
+        cmocka_unit_test(of_crashes_those_since_a_time_are_told),
         cmocka_unit_test(of_many_from_two_threads_so_many_as_there_is_room_for_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
