@@ -15,6 +15,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_python.h"
+#include "collector/format/kp_ring.h"
 #include "collector/format/kp_symbol.h"
 #include "collector/read/api_calls.h"
 #include "collector/read/crossing.h"
@@ -565,18 +566,66 @@ void kp_events_close(struct kp_reader *r)
     }
 }
 
-uint64_t kp_events_first(const struct kp_reader *r, const struct kp_rec_cycle *cycle)
+/* Calls fn with the begin of each event that began within the cycle. */
+static void begins_each(const struct kp_reader *r, const struct kp_rec_cycle *cycle, void (*fn)(void *, uint64_t),
+                        void *context)
 {
-    uint64_t first = cycle->end;
     for (uint32_t i = 1, used; i < r->chunks; i++) {
         struct kp_chunk_head *const head = (void *)(uintptr_t)kp_file_chunk(r, i, &used);
         if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_DATA) continue; /* pairs with: chunk.c */
         const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
         for (struct event_cursor c; head->cycle == cycle->cycle && event_next(&at, end, &c);)
-            if (c.start_ticks >= cycle->begin && c.start_ticks < first) first = c.start_ticks;
+            if (c.start_ticks >= cycle->begin && c.start_ticks < cycle->end) fn(context, c.start_ticks);
         kp_file_drop_pages(r, head);
     }
+}
+
+static void first_take(void *context, uint64_t ticks)
+{
+    uint64_t *const first = context;
+    if (ticks < *first) *first = ticks;
+}
+
+uint64_t kp_events_first(const struct kp_reader *r, const struct kp_rec_cycle *cycle)
+{
+    uint64_t first = cycle->end;
+    begins_each(r, cycle, first_take, &first);
     return first;
+}
+
+enum { RING_PARTS_MOST = 1 << 24 }; /* more has a damaged file, or a run of months */
+struct looks { /* parts of a ring, counted back from the cycle's end: a bit for each in which an event began */
+    uint64_t end, ticks;
+    uint8_t *busy;
+};
+
+static void look_mark(void *context, uint64_t ticks)
+{
+    const struct looks *const l = context;
+    const uint64_t at = (l->end - ticks) / l->ticks;
+    l->busy[at / 8] |= (uint8_t)(1 << at % 8);
+}
+
+/* The writer's looks lie elsewhere: so those beside count as well. */
+static bool is_near_busy(const struct looks *l, uint64_t at)
+{
+    for (uint64_t i = at ? at - 1 : 0; i <= at + 1; i++)
+        if (l->busy[i / 8] >> i % 8 & 1) return true;
+    return false;
+}
+
+uint64_t kp_events_ring_begin(const struct kp_reader *r, const struct kp_rec_cycle *cycle, uint64_t ticks)
+{
+    struct looks l = {.end = cycle->end, .ticks = ticks / KP_RING_PARTS + 1};
+    const uint64_t parts = (cycle->end - cycle->begin) / l.ticks + 1;
+    uint64_t at = 0;
+    l.busy = parts < RING_PARTS_MOST ? kp_map_alloc(parts / 8 + 1) : NULL;
+    if (!l.busy) return cycle->end - ticks;
+    begins_each(r, cycle, look_mark, &l);
+    for (uint32_t counted = 0; at < parts && counted < KP_RING_PARTS; at++) counted += is_near_busy(&l, at);
+    kp_map_free(l.busy, parts / 8 + 1);
+    if (at <= KP_RING_PARTS) return cycle->end - ticks;
+    return at < parts ? cycle->end - at * l.ticks : cycle->begin;
 }
 
 /* Whether a piece has an event inside the window. */

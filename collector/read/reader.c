@@ -155,8 +155,8 @@ static int strings_read(struct kp_reader *r)
 }
 
 /*
- * With KPROF_RING a cycle is the last seconds before its end. Where room was short, it begins with what is left: the
- * program may have rested at the begin of a whole one.
+ * With KPROF_RING a cycle is the last seconds before its end in which something was recorded (record/ring.c). Where room
+ * was short, it begins with what is left: the program may have rested at the begin of a whole one.
  */
 static void rings_cut(struct kp_reader *r)
 {
@@ -166,8 +166,9 @@ static void rings_cut(struct kp_reader *r)
     r->is_ring = ring != NULL;
     for (uint32_t i = 0; i < r->cycles_n; i++) {
         struct kp_rec_cycle *const c = &r->cycles[i];
-        const bool is_long = c->end - c->begin > ticks;
-        if (is_long) c->begin = c->end - ticks;
+        const uint64_t begin = c->end - c->begin > ticks ? kp_events_ring_begin(r, c, ticks) : c->begin;
+        const bool is_long = begin > c->begin;
+        c->begin = begin;
         const uint64_t first = is_short ? kp_events_first(r, c) : c->end;
         if (first > c->begin && first < c->end) c->begin = first;
         if (is_long || is_short) c->warm_begin = c->begin;

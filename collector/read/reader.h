@@ -56,6 +56,8 @@ static inline uint32_t kp_stack_id(const struct kp_reader *r, uint32_t id)
 void kp_events_close(struct kp_reader *r);
 /* When the first event began of those that began within the cycle, in ticks; its end: none did. */
 uint64_t kp_events_first(const struct kp_reader *r, const struct kp_rec_cycle *cycle);
+/* The begin of a ring of `ticks`, fewer than the cycle has: time in which no event began is not counted. */
+uint64_t kp_events_ring_begin(const struct kp_reader *r, const struct kp_rec_cycle *cycle, uint64_t ticks);
 uint64_t kp_heap_end(const uint8_t *at,
                      const uint8_t *end); /* heap.c: ticks right after the last of these heap records, or 0 */
 

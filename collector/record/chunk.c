@@ -337,6 +337,16 @@ static bool has_open_range(const struct kp_chunk_head *chunk, struct info *info)
     return false;
 }
 
+uint64_t kp_chunk_written(void)
+{
+    const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
+    uint64_t bytes = kp_chunk_taken() * KP_CHUNK_BYTES;
+    for (uint32_t i = 1; i < chunks; i++)
+        if ((kp_load_acquire(&info_of(i)->state) & 255) == OWNED) /* pairs with: kp_chunk_take */
+            bytes += kp_load_relaxed(&kp_spool_chunk(i)->used);
+    return bytes;
+}
+
 void kp_chunk_expire(uint32_t index, uint32_t now_ms, uint32_t ring_ms)
 {
     struct info *info = info_of(index);

@@ -9,14 +9,15 @@
  * Safe in:   signal handlers no; after fork yes (the child's writer goes on with its own spool)
  *
  * A chunk goes when its thread left it so long ago, and no range in it is open. No thread stores into it any more: the
- * rule by which chunks move to the disk (decisions/143).
+ * rule by which chunks move to the disk (decisions/143). Time in which no thread records does not count. So a program
+ * that is stuck, or takes minutes to exit, keeps the seconds before.
  */
 #include "collector/record/record_internal.h"
 
 #include "collector/base/kp_io.h"
+#include "collector/format/kp_ring.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_RING_PARTS 16u    /* looks in the time of a ring */
 #define KP_RING_SPARE 32u    /* fewer free chunks, and none to come: records go earlier */
 #define KP_RING_LEAST_MS 50u /* but not before */
 #define KP_RING_NAP_NS 100000u
@@ -25,7 +26,8 @@
 enum { KP_RING_BUSY = 1, KP_RING_HELD = 2, KP_RING_BROKEN = 4 };
 
 static uint32_t stay_ms;
-static uint64_t due_ns;
+static uint64_t due_ns, looked_ns;
+static uint64_t written, recorded_ns; /* what threads had written at the last look, and how long they have recorded */
 static bool is_short_noted;
 
 /* The limit is reached (KPROF_MAX_MB, a full disk). */
@@ -79,8 +81,18 @@ void kp_ring_forget(void)
 {
     kp_store_relaxed(&kp_spool.ring_hold, 0);
     stay_ms = 0;
-    due_ns = 0;
+    due_ns = looked_ns = 0;
+    written = recorded_ns = 0;
     is_short_noted = false;
+}
+
+/* Threads that find no room record nothing. */
+static void recorded_turn(uint64_t now_ns, bool has_little)
+{
+    const uint64_t now = kp_chunk_written();
+    if ((now != written || has_little) && looked_ns) recorded_ns += now_ns - looked_ns;
+    looked_ns = now_ns;
+    written = now;
 }
 
 void kp_ring_round(uint64_t now_ns)
@@ -91,10 +103,11 @@ void kp_ring_round(uint64_t now_ns)
     if (now_ns < due_ns && !has_little) return;
     due_ns = now_ns + kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS;
     stay_turn(has_little);
+    recorded_turn(now_ns, has_little);
     if (!round_enter(has_little)) return;
     /* once a window is over it is exported, and nothing of it goes */
     for (uint32_t i = 1; i < chunks && kp_gate_get() & KP_GATE_RECORD; i++)
-        kp_chunk_expire(i, (uint32_t)(now_ns / 1000000), stay_ms);
+        kp_chunk_expire(i, (uint32_t)(recorded_ns / 1000000), stay_ms);
     round_leave();
     if (has_little) kp_spool_retry();
 }

@@ -350,8 +350,8 @@ static void what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_l
     test_spool_free(&s);
 }
 
-/* 3 ms of ring, in which one op begins. */
-static void ring_make(struct test_spool *s, const char *text)
+/* 9 ms, of which an op begins each 0.5 ms from `busy` on, and then the last. */
+static void ring_make(struct test_spool *s, const char *text, uint64_t busy, uint64_t last_start)
 {
     uint32_t meta, a;
     test_spool_init(s);
@@ -362,11 +362,14 @@ static void ring_make(struct test_spool *s, const char *text)
     test_spool_clock(s, meta, 9000000, 28999000, 9000000);
     a = test_spool_chunk(s, KP_CHUNK_DATA, 1, 10, 1, "a");
     const uint32_t open = test_spool_name(s, "open", 4), old = test_spool_name(s, "old", 3),
-                   into = test_spool_name(s, "into", 4), last = test_spool_name(s, "last", 4);
+                   into = test_spool_name(s, "into", 4), last = test_spool_name(s, "last", 4),
+                   on = test_spool_name(s, "on", 2);
     test_spool_op(s, a, &(struct test_op){.name = open, .start = 2000, .seq = -1});
     test_spool_op(s, a, &(struct test_op){.name = old, .start = 3000, .ticks = 100, .seq = -1});
     test_spool_op(s, a, &(struct test_op){.name = into, .start = 4000, .ticks = 7000000, .seq = -1});
-    test_spool_op(s, a, &(struct test_op){.name = last, .start = 8000000, .ticks = 50, .seq = -1});
+    for (uint64_t at = busy; at < last_start; at += 500000)
+        test_spool_op(s, a, &(struct test_op){.name = on, .start = at, .ticks = 50, .seq = -1});
+    test_spool_op(s, a, &(struct test_op){.name = last, .start = last_start, .ticks = 50, .seq = -1});
 }
 
 /* What lasts into them begins with them, what ended before is not shown. */
@@ -375,16 +378,39 @@ static void a_ring_shows_its_last_time_and_the_ranges_that_it_begins_in(void **s
     struct test_spool s;
     struct kp_cycle c;
     (void)state;
-    ring_make(&s, "ring_ms=3\n");
+    ring_make(&s, "ring_ms=3\n", 5600000, 8800000);
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
     assert_int_equal(c.end_ns, 28999000);
     assert_int_equal(c.begin_ns, 25999000);
     assert_true(c.last_part);
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
-    assert_string_equal(seen.names, "open into last ");
+    assert_string_equal(seen.names, "open into on on on on on on last ");
     assert_false(seen.backwards);
-    assert_int_equal(seen.last.end_ns, 27999050);
+    assert_int_equal(seen.last.end_ns, 28799050);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+/* The 3 ms are those in which an op began, or parts beside them; the silence behind is in the window as well. */
+static void a_ring_does_not_count_time_in_which_nothing_was_recorded(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    (void)state;
+    ring_make(&s, "ring_ms=3\n", 2100000, 4600000);
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_int_equal(c.end_ns, 28999000);
+    assert_in_range(c.begin_ns, 21600000, 22100000);
+    assert_true(c.last_part);
+    kp_reader_close(r);
+    ring_make(&s, "ring_ms=6\n", 4100000, 4600000);
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_false(c.last_part); /* nothing is left out */
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_string_equal(seen.names, "open old into on last ");
     kp_reader_close(r);
     test_spool_free(&s);
 }
@@ -395,13 +421,13 @@ static void a_ring_that_was_short_of_room_begins_with_what_is_left(void **state)
     struct test_spool s;
     struct kp_cycle c;
     (void)state;
-    ring_make(&s, "ring_ms=3\nring_short=1\n");
+    ring_make(&s, "ring_ms=3\nring_short=1\n", 6100000, 8800000);
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
-    assert_int_equal(c.begin_ns, 27999000);
+    assert_int_equal(c.begin_ns, 26099000);
     assert_true(c.last_part);
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
-    assert_string_equal(seen.names, "open last ");
+    assert_string_equal(seen.names, "open into on on on on on on last ");
     kp_reader_close(r);
     test_spool_free(&s);
 }
@@ -411,12 +437,12 @@ static void a_ring_that_is_longer_than_the_run_has_all_of_it(void **state)
     struct test_spool s;
     struct kp_cycle c;
     (void)state;
-    ring_make(&s, "ring_ms=3000\n");
+    ring_make(&s, "ring_ms=3000\n", 8100000, 8800000);
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
     assert_false(c.last_part);
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
-    assert_string_equal(seen.names, "open old into last ");
+    assert_string_equal(seen.names, "open old into on on last ");
     kp_reader_close(r);
     test_spool_free(&s);
 }
@@ -469,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_cycle_without_its_closing_record_ends_with_its_last_event),
         cmocka_unit_test(what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_life),
         cmocka_unit_test(a_ring_shows_its_last_time_and_the_ranges_that_it_begins_in),
+        cmocka_unit_test(a_ring_does_not_count_time_in_which_nothing_was_recorded),
         cmocka_unit_test(a_ring_that_was_short_of_room_begins_with_what_is_left),
         cmocka_unit_test(a_ring_that_is_longer_than_the_run_has_all_of_it),
         cmocka_unit_test(each_window_has_the_wall_time_of_its_own_begin),

@@ -96,6 +96,13 @@ static void nothing_goes_once_the_window_is_over(void **state)
     spool_forget(true);
 }
 
+/* One record, and the time of a round. */
+static void rest_put(void)
+{
+    assert_int_equal(hook_put(1, 1), 1);
+    usleep(10000);
+}
+
 /* Longer than the ring, and longer than a round of the writer. */
 static void rounds_wait(void) { usleep(5 * RING_MS * 1000); }
 
@@ -110,7 +117,24 @@ static void what_a_reader_holds_stays_until_it_lets_go(void **state)
     rounds_wait();
     assert_int_equal(kp_record_events(1), events);
     assert_true(kp_ring_release());
-    for (int i = 0; i < 6000 && kp_record_events(1) == events; i++) usleep(10000);
+    for (int i = 0; i < 6000 && kp_record_events(1) >= events; i++) rest_put();
+    assert_true(kp_record_events(1) < events);
+    spool_forget(true);
+}
+
+/* As where the program is stuck, or takes long to exit. */
+static void while_no_thread_records_nothing_goes(void **state)
+{
+    const uint64_t events = (2 << 20) / sizeof(struct test_rec);
+    (void)state;
+    ring_open(CAP_MB);
+    gate_record(1);
+    put_bytes(2 << 20);
+    usleep(10 * RING_MS * 1000);
+    assert_int_equal(kp_record_events(1), events);
+    for (int i = 0; i < 3; i++) rest_put();
+    assert_int_equal(kp_record_events(1), events + 3);
+    for (int i = 0; i < 6000 && kp_record_events(1) >= events; i++) rest_put();
     assert_true(kp_record_events(1) < events);
     spool_forget(true);
 }
@@ -173,6 +197,7 @@ int main(void)
         cmocka_unit_test(laps_take_no_more_room_than_the_limit),
         cmocka_unit_test(nothing_goes_once_the_window_is_over),
         cmocka_unit_test(what_a_reader_holds_stays_until_it_lets_go),
+        cmocka_unit_test(while_no_thread_records_nothing_goes),
         cmocka_unit_test(where_room_is_short_the_newest_go_on_and_the_reader_is_told),
         cmocka_unit_test(no_clock_sample_changes_while_a_reader_looks),
         cmocka_unit_test(of_the_samples_of_a_minute_one_stays),
