@@ -468,8 +468,11 @@ struct report_reading {
 static int source_read(const struct report_command *r, const struct kp_trace_source *source, struct kp_kineto **out,
                        struct kp_kineto_pieces *pieces, char *why, size_t why_bytes)
 {
-    const struct kp_kineto_wish wish = {
-        .texts = kp_trace_source_texts(source), .label = source->path, .pieces = pieces, .keep_works = !r->is_torch};
+    const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(source),
+                                        .label = source->path,
+                                        .pieces = pieces,
+                                        .keep_works = !r->is_torch,
+                                        .lasting_names = !r->is_torch};
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 

@@ -21,8 +21,11 @@ static inline int kineto_text_read(struct kp_kineto **out, const char *text, siz
                                    size_t why_bytes)
 {
     const struct kineto_text from = {text, bytes};
-    const struct kp_kineto_wish wish = {
-        .texts = {kineto_text_each, &from}, .label = "text", .keep_args = keep_args, .keep_works = true};
+    const struct kp_kineto_wish wish = {.texts = {kineto_text_each, &from},
+                                        .label = "text",
+                                        .keep_args = keep_args,
+                                        .keep_works = true,
+                                        .lasting_names = true};
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 

@@ -2,7 +2,6 @@
 /* diffnames.c - names under which rows of two runs meet */
 #include "export/answers/diff/diff.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { NAME_BYTES = 4096 };
@@ -17,7 +16,7 @@ static const char *line_end(const char *text)
 
 uint32_t kp_diff_name(struct kp_strings *strings, const char *name)
 {
-    static const char step[] = "ProfilerStep#", at[] = " at 0x";
+    static const char step[] = "ProfilerStep#";
     char out[NAME_BYTES];
     size_t bytes = 0;
     if (strncmp(name, step, sizeof step - 1) == 0) return kp_strings_put(strings, step, sizeof step - 2);
@@ -25,9 +24,6 @@ uint32_t kp_diff_name(struct kp_strings *strings, const char *name)
         const char *end = line_end(name);
         if (end) {
             name = end;
-        } else if (strncmp(name, at, sizeof at - 1) == 0) {
-            name += sizeof at - 1;
-            while (isxdigit((unsigned char)*name)) name++;
         } else {
             out[bytes++] = *name++;
         }

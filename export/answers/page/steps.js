@@ -132,23 +132,18 @@ const opsTableMake = figures => tableMake(document.querySelector("#operators .ta
   { key: "gpu", title: "GPU", format: ns => (ns ? timeText(ns) : ""), share: true, gpu: true }, { key: "count", title: "Calls", format: countText },
   ...figures.filter(([key]) => !["self", "total", "gpu", "count"].includes(key)).map(([key]) => ({ key, title: key[0].toUpperCase() + key.slice(1), format: blankText })),
   { key: "line", title: "Hottest line", line: true }],
-  "self", row => searchFor(row.name.replace(/ object>$/, " object")));
+  "self", row => searchFor(row.name));
 
-// Functions of Python stand apart from operators. Objects have no address in a name: they are one function.
+// Functions of Python stand apart from operators.
 function opsDraw(trace, range) {
-  const isPython = trace.python ||= kindsOfNames(trace, 2, 2), rows = new Map(), whole = range.all ? trace.head.run.wall : range.to - range.from;
+  const isPython = trace.python ||= kindsOfNames(trace, 2, 2), rows = opsIn(trace, range), whole = range.all ? trace.head.run.wall : range.to - range.from;
   const steps = range.low === undefined ? 0 : range.high - range.low + 1, counts = [0, 0];
-  for (const row of opsIn(trace, range)) {
-    const python = !!isPython[row.text], name = row.name.replace(/ at 0x[0-9a-f]+/g, ""), key = `${+python}${name}`, had = rows.get(key);
-    if (!had) { rows.set(key, { ...row, name, python, hottest: row.self }); counts[+python]++; continue; }
-    figuresJoin(trace, had, row);
-    if (row.self > had.hottest) Object.assign(had, { hottest: row.self, line: row.line });
-  }
+  for (const row of rows) counts[isPython[row.text]]++;
   if (!counts[+ops.isPython]) ops.isPython = !counts[0];
   byId("ops-kinds").replaceChildren(...(counts[0] && counts[1] ? ["Operators", "Python functions"] : []).map((name, i) => make("button", { type: "button",
     textContent: `${name} ${countText(counts[i])}`, ariaPressed: ops.isPython === !!i, onclick: () => { ops.isPython = !!i; opsDraw(trace, range); } })));
   ops.table ||= opsTableMake(trace.head.row_figures);
-  ops.table([...rows.values()].filter(row => row.python === ops.isPython).map(row => ({ ...row, share: row.self / (whole || 1), each: steps ? row.self / steps : 0 })));
+  ops.table(rows.filter(row => !!isPython[row.text] === ops.isPython).map(row => ({ ...row, share: row.self / (whole || 1), each: steps ? row.self / steps : 0 })));
 }
 
 const kernelsTable = tableMake(document.querySelector("#kernels .table"), [

@@ -41,7 +41,7 @@ static int tree_make(struct kp_tree *tree, struct kp_kineto *trace, const char *
 int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts, const char *label,
                     char *why, size_t why_bytes)
 {
-    const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true};
+    const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true, .lasting_names = true};
     *trace = NULL;
     *tree = (struct kp_tree){0};
     const int rc = kp_kineto_read(trace, &wish, why, why_bytes);

@@ -105,7 +105,8 @@ struct kp_texts kp_trace_source_texts(const struct kp_trace_source *s) { return 
 int kp_trace_source_read(const struct kp_trace_source *s, struct kp_kineto **out, struct kp_kineto_pieces *pieces,
                          char *why, size_t why_bytes)
 {
-    const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(s), .label = s->path, .pieces = pieces};
+    const struct kp_kineto_wish wish = {
+        .texts = kp_trace_source_texts(s), .label = s->path, .pieces = pieces, .lasting_names = !s->is_verbatim};
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 

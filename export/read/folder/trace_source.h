@@ -19,6 +19,7 @@ struct kp_trace_source {
     char *path, *label; /* label: the path given, or the spool and its cycle */
     size_t cycle;       /* index of a spool's cycle */
     bool is_spool;
+    bool is_verbatim; /* names keep their addresses, as torch's own texts have them */
 };
 struct kp_input {
     struct kp_trace_source *of;

@@ -2,7 +2,9 @@
 /* framename.c - takes names of frames apart and puts them together with other lines */
 #include "export/read/frames/framename.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,13 +120,33 @@ const char *kp_framename_between(struct kp_frametext *out, const char *a, const 
     return text;
 }
 
-/* Cuts " at 0x7f28a9124110" out: an address tells nothing, and differs from run to run. */
-static void address_cut(char *text)
+/* The end of what no view shows: an address, or the type that pybind11 names behind its module. `at` if nothing. */
+static const char *unshown_end(const char *at, const char *end)
 {
-    for (char *at = strstr(text, " at 0x"); at; at = strstr(at + 1, " at 0x")) {
-        const size_t digits = strspn(at + 6, "0123456789abcdef");
-        if (digits) memmove(at, at + 6 + digits, strlen(at + 6 + digits) + 1);
+    static const char address[] = " at 0x", record[] = ".pybind11_detail_function_record_";
+    const char *p = at;
+    if ((size_t)(end - at) > sizeof address - 1 && memcmp(at, address, sizeof address - 1) == 0) {
+        for (p += sizeof address - 1; p < end && isxdigit((unsigned char)*p);) p++;
+        return p - at > (ptrdiff_t)sizeof address - 1 ? p : at;
     }
+    if ((size_t)(end - at) > sizeof record - 1 && memcmp(at, record, sizeof record - 1) == 0)
+        while (p < end && *p != ' ' && *p != '>' && *p != ';') p++;
+    return p;
+}
+
+const char *kp_framename_lasting(struct kp_frametext *out, const char *text, size_t *bytes)
+{
+    if (!memchr(text, '>', *bytes) || !memmem(text, *bytes, " at 0x", 6)) return text;
+    char *const lasting = room_for(out, *bytes + 1);
+    size_t used = 0;
+    for (const char *at = text, *end = text + *bytes; at < end;) {
+        const char *behind = *at == ' ' || *at == '.' ? unshown_end(at, end) : at;
+        if (behind == at) lasting[used++] = *at++;
+        at = behind > at ? behind : at;
+    }
+    lasting[used] = 0;
+    *bytes = used;
+    return lasting;
 }
 
 const char *kp_framename_shown(struct kp_frametext *out, const char *frame)
@@ -135,7 +157,6 @@ const char *kp_framename_shown(struct kp_frametext *out, const char *frame)
     kp_path_shorten(text);
     for (char *p = text; *p; p++)
         if (*p == ';') *p = ',';
-    if (strncmp(text, "<built-in ", 10) == 0) address_cut(text);
     return text;
 }
 

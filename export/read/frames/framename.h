@@ -32,7 +32,12 @@ const char *kp_framename_between(struct kp_frametext *out, const char *a, const 
 const char *kp_framename_bare(const char *function);
 /* Is the line with which Python names a function the one of its `def`, or of its expression? A module has none. */
 bool kp_framename_has_def(const char *function);
-/* Writes a frame as folded stacks can hold it: no ';', no control characters, no address of an object. */
+/*
+ * Returns `text`, of *bytes bytes, or what of it stays from run to run: "<built-in method get of dict object>" without
+ * the object's address, and without the type of pybind11's record of a function.
+ */
+const char *kp_framename_lasting(struct kp_frametext *out, const char *text, size_t *bytes);
+/* Writes a frame as folded stacks can hold it: no ';', no control characters. */
 const char *kp_framename_shown(struct kp_frametext *out, const char *frame);
 /* The module of a call "nn.Module: NAME"; NULL: another frame. */
 const char *kp_framename_module(const char *frame);

@@ -122,6 +122,7 @@ struct kp_kineto {
     int64_t memory_unkept;                /* kprof_memory_unkept: blocks of before whose size is not known */
     bool has_memory_before;
     bool keep_works;
+    bool lasting_names;     /* as kp_framename_lasting() makes them */
     bool has_stacks;        /* some event carries its call stack */
     bool has_heap;          /* the host's heap was traced beside it: set by what found that */
     bool has_step_ends;     /* ours: it marks which ranges ended a step (stepends.h) */

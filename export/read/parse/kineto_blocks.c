@@ -81,12 +81,13 @@ static void slot_renew(struct read_block *s)
     t->program = 0;
 }
 
-static void slot_read(struct read_block *s, bool keep_args, bool keep_works)
+static void slot_read(struct read_block *s, bool keep_args, const struct kp_kineto *whole)
 {
     slot_renew(s);
     s->is_good = false;
     if (!s->trace) return;
-    s->trace->keep_works = keep_works;
+    s->trace->keep_works = whole->keep_works;
+    s->trace->lasting_names = whole->lasting_names;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(s->trace, keep_args);
     kp_kineto_parser_enter_list(parser);
     s->is_good = kp_kineto_parser_feed(parser, s->text, s->bytes) == 0 && kp_kineto_parser_is_behind_event(parser);
@@ -102,7 +103,7 @@ static void *worker_run(void *context)
         if (b->is_ending) break;
         struct read_block *s = &b->slots[b->taken++ % b->slot_count];
         pthread_mutex_unlock(&b->lock);
-        slot_read(s, b->keep_args, b->trace->keep_works);
+        slot_read(s, b->keep_args, b->trace);
         pthread_mutex_lock(&b->lock);
         s->state = READ;
         pthread_cond_signal(&b->is_read);

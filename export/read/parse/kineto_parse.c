@@ -16,6 +16,7 @@
 #include "collector/base/kp_jsonread.h"
 #include "export/read/kineto/kineto_keys.h"
 #include "export/read/kineto/kineto_words.h"
+#include "export/read/frames/framename.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/shapetext.h"
 
@@ -50,6 +51,7 @@ struct kp_kineto_parser {
     uint64_t event_end;  /* of the last one */
     bool torn;
     char why[160];
+    struct kp_frametext lasting;
 };
 
 #define APART __attribute__((noinline)) /* its caller, which mostly does not call it, needs less registers so */
@@ -167,6 +169,12 @@ static APART void top_string(struct kp_kineto_parser *p, const char *text, size_
     }
 }
 
+static APART uint32_t name_put(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (p->trace->lasting_names) text = kp_framename_lasting(&p->lasting, text, &bytes);
+    return kp_strings_put(p->trace->strings, text, bytes);
+}
+
 static APART void event_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_kineto_event *e = &p->event;
@@ -174,7 +182,7 @@ static APART void event_string(struct kp_kineto_parser *p, const char *text, siz
     switch (p->key) {
     case KEY_PH: e->phase = bytes ? text[0] : 0; break;
     case KEY_CAT: e->cat = kp_strings_put(strings, text, bytes); break;
-    case KEY_NAME: e->name = kp_strings_put(strings, text, bytes); break;
+    case KEY_NAME: e->name = name_put(p, text, bytes); break;
     case KEY_TS: /* old writers quoted numbers */
     case KEY_DUR: event_number(p, text, bytes); break;
     case KEY_PID:
@@ -209,7 +217,7 @@ static APART void args_string(struct kp_kineto_parser *p, const char *text, size
 {
     switch (p->key) {
     case KEY_STACK:
-        p->event.stack = kp_strings_put(p->trace->strings, text, bytes);
+        p->event.stack = name_put(p, text, bytes);
         p->trace->has_stacks = true;
         break;
     case KEY_HIERARCHY: hierarchy_take(p, text, bytes); break;
@@ -618,6 +626,7 @@ void kp_kineto_parser_close(struct kp_kineto_parser *p)
     free(p->dims.data);
     free(p->dims_made.data);
     free(p->concrete.data);
+    kp_frametext_fini(&p->lasting);
     free(p);
 }
 

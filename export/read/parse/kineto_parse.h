@@ -21,6 +21,7 @@ struct kp_kineto_wish {
     struct kp_texts texts;
     const char *label; /* what messages call it */
     bool keep_args, keep_works;
+    bool lasting_names;     /* false: names and stacks as they are in the file */
     kp_kineto_keep_fn keep; /* NULL: every event; else the events it accepts, whose times have no base yet */
     const void *context;
     const int *stop;                 /* NULL, or what `keep` sets to -errno to end the reading */

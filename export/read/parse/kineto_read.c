@@ -31,6 +31,7 @@ int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, ch
     trace->keep = wish->keep;
     trace->keep_context = wish->context;
     trace->keep_works = wish->keep_works;
+    trace->lasting_names = wish->lasting_names;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, wish->keep_args);
     struct reading reading = {kp_kineto_blocks_open(trace, parser, wish->keep_args, wish->pieces), wish->stop};
     int rc = wish->texts.each(wish->texts.from, text_take, &reading, why, why_bytes);

@@ -149,7 +149,7 @@ static void of_threads_that_fill_queues_the_slow_one_is_named(void **state)
 /* The collective is told as communication; a call of another library that waits is none. */
 static void what_a_collective_waits_for_is_communication_alone(void **state)
 {
-    static const char work[] = "<built-in method wait of pybind11_builtins.pybind11_detail_function_record_v1 object>";
+    static const char work[] = "<built-in method wait of pybind11_builtins object>";
     static const char *const calls[][2] = {{"torch/distributed/distributed_c10d.py(4079): all_reduce", work},
                                            {work, NULL}};
     (void)state;

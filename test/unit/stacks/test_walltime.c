@@ -282,6 +282,23 @@ static void small_paths_stand_at_their_callers_where_text_is_large(void **state)
     kp_calltree_close(paths);
 }
 
+static void names_last(struct kp_frametext *text)
+{
+    static const char *const pairs[][2] = {
+        {"<built-in method get of dict object at 0x7f00a>", "<built-in method get of dict object>"},
+        {"<method at 0x7f00aa of Tensor>", "<method of Tensor>"},
+        {"m.py(3): f;<at 0x1> at 0xf;<g at 0xabc>;", "m.py(3): f;<at 0x1>;<g>;"},
+        {"<x at 0x> at 0x", "<x at 0x> at 0x"},
+        {"copy at 0x10", "copy at 0x10"},
+        {"<built-in method wait of pybind11_builtins.pybind11_detail_function_record_v1_gxx object at 0x7fd8>",
+         "<built-in method wait of pybind11_builtins object>"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        size_t bytes = strlen(pairs[i][0]);
+        assert_string_equal(kp_framename_lasting(text, pairs[i][0], &bytes), pairs[i][1]);
+        assert_int_equal(bytes, strlen(pairs[i][1]));
+    }
+}
+
 static void names_of_frames_come_apart(void **state)
 {
     struct kp_frametext text = {0};
@@ -300,6 +317,7 @@ static void names_of_frames_come_apart(void **state)
     assert_string_equal(kp_framename_between(&text, "m.py(13): f", "m.py(9): f"), "m.py(13->9): f");
     assert_null(kp_framename_between(&text, "m.py(3): f", "m.py(9): g"));
     assert_string_equal(kp_framename_shown(&text, "a;b\n"), "a,b\\x0a");
+    names_last(&text);
     assert_true(kp_framename_is_interpreter("libpython3.11.so.1.0: _PyEval_Vector"));
     assert_true(kp_framename_is_interpreter("python3.11: _start"));
     assert_false(kp_framename_is_interpreter("python_tools.py(3): f"));
