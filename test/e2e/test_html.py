@@ -404,7 +404,7 @@ def test_the_page_of_all_ranks_has_the_verdict_of_advise(ask, tmp_path):
         what = re.search(r"  t(he step waits for the network \(.* 3 of 3 collectives\))", advised)[1]  # the page begins with the late rank
         assert what in said["findings"] and "for other ranks" not in said["findings"]
         assert "which arrived last at 3 of 3 collectives" in said["findings"]
-        cause = re.search(r"^ {9}(it spends 0\.8 ms .*; aten::mm takes 0\.8 ms .*)\n", advised, re.M)[1]
+        cause = re.search(r"^ {9}(rank \d spends 0\.8 ms .*; aten::mm takes 0\.8 ms .*)\n", advised, re.M)[1]
         assert said["ranks note"].endswith(f" Why: {cause}.") and cause in said["findings"]
 
 

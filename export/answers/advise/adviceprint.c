@@ -117,8 +117,9 @@ static void step_print(FILE *out, const struct kp_advice *a)
 static void optimizer_print(FILE *out, const struct kp_advice *a)
 {
     if (!a->ended_by) return;
-    fprintf(out, "steps    step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", a->last_step,
-            kp_stepends_what(a->ended_by), a->last_step - 1, a->last_step);
+    fprintf(out,
+            "steps    each ends with its %s, counted from 0: step %ld lasts from the end of %ld to the end of %ld\n",
+            kp_stepends_what(a->ended_by), a->last_step, a->last_step - 1, a->last_step);
 }
 
 /* Findings, and notes behind them. An evaluation stands before what costs less. */
@@ -163,14 +164,14 @@ static void evaluated_print(FILE *out, const struct kp_advice *a)
 {
     fprintf(out, "%.0f %% of the time of steps and %s: %s, %s per step", 100 * a->evaluated_share, a->evaluated_as,
             a->evaluated_as, kp_units_ms(a->evaluated_ns));
-    fprintf(out, " (%zu more below)", a->count);
+    fprintf(out, " (%zu finding%s below)", a->count, kp_units_s(a->count));
 }
 
 /* The machine costs the program more than it does itself. */
 static void crowded_print(FILE *out, const struct kp_advice *a)
 {
     kp_plain_put(out, a->crowded);
-    if (a->count) fprintf(out, " (%zu more below)", a->count);
+    if (a->count) fprintf(out, " (%zu finding%s below)", a->count, kp_units_s(a->count));
     else fputs(". In the program itself ", out), nothing_print(out, a);
 }
 
@@ -191,7 +192,7 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
     else {
         if (f->step_ns > 0) fprintf(out, "%.0f %% %s: ", 100 * f->share, f->share_of ? f->share_of : "of a step");
         kp_plain_put(out, f->what);
-        if (a->count > 1) fprintf(out, " (%zu more below)", a->count - 1);
+        if (a->count > 1) fprintf(out, " (%zu more finding%s below)", a->count - 1, kp_units_s(a->count - 1));
     }
     fputs("\n", out);
 }

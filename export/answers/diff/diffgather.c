@@ -213,11 +213,11 @@ static void compute_add(struct gathering *g, struct kp_step_split *splits)
 /* They add up to the step. */
 static void parts_add(struct gathering *g)
 {
-    static const char *const names[] = {[KP_SPLIT_COMPUTE] = "compute",
-                                        [KP_SPLIT_COMM] = "exposed communication",
-                                        [KP_SPLIT_COPIES] = "exposed copies",
-                                        [KP_SPLIT_LOADING] = "data loading",
-                                        [KP_SPLIT_IDLE] = KP_DIFF_NO_OP};
+    const char *const names[] = {[KP_SPLIT_COMPUTE] = g->has_gpu ? "compute" : "operators",
+                                 [KP_SPLIT_COMM] = "exposed communication",
+                                 [KP_SPLIT_COPIES] = "exposed copies",
+                                 [KP_SPLIT_LOADING] = "data loading",
+                                 [KP_SPLIT_IDLE] = KP_DIFF_NO_OP};
     if (!g->chosen->step_count) return;
     struct kp_step_split *split = kp_kineto_room(g->chosen->step_count, sizeof *split);
     kp_step_split_all(split, g->tree, g->is_ahead ? &g->on_gpu : g->chosen);

@@ -373,8 +373,8 @@ static int more_tell(char *out, size_t bytes, const struct kp_rankwaits *w, cons
         [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "work outside ops"};
     const char *const s = w->rank_count > 2 ? "s" : "";
     const struct more place = place_most(w, late, part);
-    const int used = snprintf(out, bytes, "it spends %.1f ms of each step on %s, the other%s %.1f ms", part->own,
-                              names[part->at], s, part->others);
+    const int used = snprintf(out, bytes, "rank %d spends %.1f ms of each step on %s, the other rank%s %.1f ms",
+                              (int)late->rank, part->own, names[part->at], s, part->others);
     if (place.at < 0 || (size_t)used >= bytes) return used;
     const struct kp_rankplace *const best = &late->places[place.at];
     return used + snprintf(out + used, bytes - (size_t)used,

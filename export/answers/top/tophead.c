@@ -180,7 +180,7 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
         fputs(" (start-up and calls that are not counted)", out);
     else if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
     else if (is_late)
-        fprintf(out, " (start-up; recording began %s before that)", kp_units_span(text, sizeof text, late_ns));
+        fprintf(out, " (start-up; before it %s without an event)", kp_units_span(text, sizeof text, late_ns));
     else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
     fprintf(out, ", %s after step %ld", kp_units_span(text, sizeof text, s->after_ns), s->last_step);
     if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);

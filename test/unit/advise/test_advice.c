@@ -295,8 +295,9 @@ static void a_line_beside_a_cost_has_half_of_it(void **state)
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "no-op-runs");
-    assert_string_equal(a.findings[0].what, "no operator runs: Python code between operators, or a wait, 0.45 ms of it "
-                                            "before aten::norm, between train.py:3 main and train.py:4 main");
+    assert_string_equal(a.findings[0].what,
+                        "no operator runs (Python code between operators, or a wait), 0.45 ms of it "
+                        "before aten::norm, between train.py:3 main and train.py:4 main");
     assert_null(a.findings[0].line);
     assert_null(a.findings[0].where);
 }

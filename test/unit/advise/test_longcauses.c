@@ -62,7 +62,7 @@ static void steps_that_a_busy_machine_makes_longer_are_a_note(void **state)
     assert_float_equal(a.waited[0].some.all_ns, 7.4e6, 1);
     assert_string_equal(a.waited[1].what, "step 21 lasts 4.0 ms longer: no operator runs, most before aten::sum");
     assert_string_equal(a.waited_why, "possible causes: another program on the core, larger inputs (--record-shapes), "
-                                      "more Python (--with-stack 1 --schedule 0-39)");
+                                      "more Python (kprof run --with-stack 1 --schedule 0-39 shows it)");
     assert_float_equal(a.waited_ns, 11.4e6 / STEPS, 1);
 }
 

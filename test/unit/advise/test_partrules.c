@@ -23,7 +23,7 @@ static void near_its_bound_no_op_is_a_note_or_a_warning(void **state)
         bool is_found, is_critical;
     } cases[] = {
         {34, NULL, false, false},
-        {39, "no operator runs: Python code between operators, or a wait: 0.39 ms per step, 39.0 %", false, false},
+        {39, "no operator runs (Python code between operators, or a wait): 0.39 ms per step, 39.0 %", false, false},
         {43, NULL, true, false},
         {51, NULL, true, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

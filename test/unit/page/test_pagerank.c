@@ -93,8 +93,9 @@ static char *verdict_of(int first_wait, int second_wait)
     return (char *)plain;
 }
 
-#define LATE                                                                                                       \
-    "it spends 0.8 ms of each step on ops, the other 0.4 ms; aten::mm takes 0.8 ms per step there, 0.4 ms on the " \
+#define LATE                                                                                                         \
+    "rank 1 spends 0.8 ms of each step on ops, the other rank 0.4 ms; aten::mm takes 0.8 ms per step there, 0.4 ms " \
+    "on the "                                                                                                        \
     "other. Larger inputs are not ruled out: kprof run --record-shapes compares them"
 
 /* Takes what the docs say of a finding out of the verdict. */

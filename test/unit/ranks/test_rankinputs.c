@@ -52,10 +52,11 @@ static const struct work usual = {{100, 100, 100}, 4, 500};
 static void larger_inputs_are_told_with_the_first_that_is(void **state)
 {
     (void)state;
-    assert_string_equal(cause_of(&usual, &(struct work){{250, 250, 250}, 4, 1250}, 2),
-                        "it spends 5.0 ms of each step on ops, the other 2.0 ms; aten::mm takes 5.0 ms per step there, "
-                        "2.0 ms on the other. Its inputs are 2.5 times as large from aten::mm on: [8, 250] there, "
-                        "[8, 100] on the other");
+    assert_string_equal(
+        cause_of(&usual, &(struct work){{250, 250, 250}, 4, 1250}, 2),
+        "rank 1 spends 5.0 ms of each step on ops, the other rank 2.0 ms; aten::mm takes 5.0 ms per step there, "
+        "2.0 ms on the other. Its inputs are 2.5 times as large from aten::mm on: [8, 250] there, "
+        "[8, 100] on the other");
 }
 
 static void inputs_that_vary_are_told_by_their_medians(void **state)

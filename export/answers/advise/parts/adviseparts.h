@@ -51,7 +51,7 @@ void kp_costplaces_fini(struct kp_costplaces *places);
 /* Writes the own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */
 void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
                          size_t bytes);
-/* Writes the own lines with the most additions, each with those a step: "6.0 at train.py:12 clip, ..."; "" without. */
+/* Writes the own lines with the most additions, each with those a step: "6 at train.py:12 clip, ..."; "" without. */
 void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
                           size_t bytes);
 /* The outermost op around a node, or the node. */

@@ -158,7 +158,7 @@ void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *
     if (count) qsort(of, count, sizeof *of, count_order);
     out[0] = 0;
     for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes; i++)
-        used += (size_t)snprintf(out + used, bytes - used, "%s%.1f at %s", i ? ", " : "",
+        used += (size_t)snprintf(out + used, bytes - used, "%s%.3g at %s", i ? ", " : "",
                                  (double)of[i].count / (double)steps, kp_kineto_text(trace, of[i].line));
     if (count > LINES_SHOWN && used < bytes)
         snprintf(out + used, bytes - used, ", and %zu more line%s", count - LINES_SHOWN,

@@ -12,6 +12,7 @@
 #include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/read/facts/valuereads.h"
+#include "export/show/units.h"
 
 static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC,
                                                "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
@@ -426,8 +427,8 @@ static void reads_judge(struct kp_costrules *x)
     if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
     else if (each >= SEEN_LEAST)
         x->out->seen = kp_costrules_text(
-            x, "%.1f calls of .item() and the like per step, %.3g ms%s%s. On a GPU each would wait for the device",
-            each, ns / 1e6, *counts ? ": " : "", counts);
+            x, "%.3g calls of .item() and the like per step, %s%s%s. On a GPU each would wait for the device", each,
+            kp_units_ms(ns), *counts ? ": " : "", counts);
     kp_spans_fini(&times);
 }
 

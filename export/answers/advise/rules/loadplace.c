@@ -129,12 +129,12 @@ static const char *items_text(const struct kp_costrules *x, const struct loadpla
     const bool has_calls = p->in_calls_ns && !is_between(f), computes = l->waits < COMPUTES_SHARE;
     if (!has_calls && computes)
         return f->line && !is_between(f)
-                   ? " Loading computes: the main thread hardly sleeps."
-                   : " Loading computes: the main thread hardly sleeps. To see the line: " RECORD_CALLS;
+                   ? " Loading is computation: the main thread hardly sleeps."
+                   : " Loading is computation: the main thread hardly sleeps. To see the line: " RECORD_CALLS;
     if (!has_calls)
         return is_between(f) ? " To see the line, and whether it waits or computes: " RECORD_CALLS
                              : " To see whether the items wait (disk, network, sleep) or compute: " RECORD_CALLS;
-    if (computes) return " Loading computes: calls that wait or read files take less than 5 % of it.";
+    if (computes) return " Loading is computation: calls that wait or read files take less than 5 % of it.";
     return kp_costrules_text(
         x, " Loading waits for %.0f %% (sleep, network, lock) and reads files for %.0f %%; the rest computes.",
         100 * (double)p->waits_ns / (double)p->in_calls_ns, 100 * (double)p->reads_ns / (double)p->in_calls_ns);

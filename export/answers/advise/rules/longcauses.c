@@ -226,7 +226,7 @@ static const char *python_text(const struct kp_costrules *x, size_t longest)
     if (longest == SIZE_MAX) return "";
     if (kp_costrules_has_calls(x))
         return kp_costrules_text(x, ", more Python (kprof report --step %ld --by line)", steps[longest].number);
-    return kp_costrules_text(x, ", more Python (--with-stack 1 --schedule %ld-%ld)", first,
+    return kp_costrules_text(x, ", more Python (kprof run --with-stack 1 --schedule %ld-%ld shows it)", first,
                              first + MANY_STEPS < last ? first + MANY_STEPS : last);
 }
 

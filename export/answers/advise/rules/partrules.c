@@ -58,7 +58,7 @@ static const struct advice_rule rules[] = {
     {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU is idle for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops -- ..., then kprof stacks."},
     {KP_SPLIT_IDLE, NO_OP_SHARE, WITHOUT_GPU, KP_FINDING_NO_OP,
-     "no operator runs: Python code between operators, or a wait",
+     "no operator runs (Python code between operators, or a wait)",
      "Find the lines: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof stacks. Larger batches and fewer, "
      "larger operators reduce it."},
 };
