@@ -113,7 +113,7 @@ static void what_is_computed_of_each_tensor_is_not_what_its_read_costs(void **st
 {
     const struct kp_advice a = computed_advise(*state, "aten::linalg_vector_norm", "aten::add");
     assert_null(reads_find(&a));
-    assert_non_null(strstr(a.seen, "8 calls of .item() and the like per step, 16 us"));
+    assert_non_null(strstr(a.seen, "8 calls of .item() and the like per step, 16.0 us"));
 }
 
 int main(void)

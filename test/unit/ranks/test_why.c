@@ -122,12 +122,14 @@ static void an_exit_status_is_told_and_one_of_sigterm_is_no_cause(void **state)
                                 "  then rank 0 ended by exit status 143 after step 4\n");
 }
 
+#define ENDED_WELL "all processes ended by themselves\n"
+
 static void a_job_that_ended_well_has_no_cause(void **state)
 {
     (void)state;
     add(0, "\"complete\":true", 1100);
     add(1, "\"complete\":true", 1200);
-    assert_string_equal(told(), "all processes ended by themselves\n");
+    assert_string_equal(told(), ENDED_WELL);
 }
 
 static void what_stood_before_it_ended_is_the_cause(void **state)
@@ -331,9 +333,8 @@ static void of_ranks_that_were_started_once_more_the_last_tell_why(void **state)
                                              "  then rank 1 ended by SIGTERM after step 4\n"
                                              "  before a restart rank 1 ended by ValueError after step 4\n"
                                              "  before a restart rank 0 ended by SIGTERM after step 4\n"
-                                           : "all processes ended by themselves\n"
-                                             "  before a restart rank 1 ended by ValueError after step 4\n"
-                                             "  before a restart rank 0 ended by SIGTERM after step 4\n");
+                                           : ENDED_WELL "  before a restart rank 1 ended by ValueError after step 4\n"
+                                                        "  before a restart rank 0 ended by SIGTERM after step 4\n");
     }
 }
 
@@ -342,15 +343,14 @@ static void a_text_of_torch_save_that_hides_a_full_disk_has_a_remark(void **stat
     (void)state;
 #define HIDES "[enforce fail at inline_container.cc:671] . unexpected pos 576 vs 534"
     add(0, "\"complete\":true,\"exception\":\"RuntimeError\",\"exception_text\":\"" HIDES "\"", 9000);
-    assert_string_equal(told(), "rank 0 ended by RuntimeError \"" HIDES
-                                "\" (torch could not write its file: is the disk full?) after step 4\n");
+#define FULL "(torch could not write its file: is the disk full?)"
+    assert_string_equal(told(), "rank 0 ended by RuntimeError \"" HIDES "\" " FULL " after step 4\n");
     struct kp_jobend e = {.pid = 7, .rank = 5, .step = 39, .at_ns = 1000, .by = "exit status 1"};
     snprintf(e.exception, sizeof e.exception, "RuntimeError");
     snprintf(e.text, sizeof e.text, "basic_ios::clear: iostream error");
     kp_why_add_untraced(&why, &e);
     assert_string_equal(told(),
-                        "rank 5 ended by RuntimeError \"basic_ios::clear: iostream error\" (torch could not write "
-                        "its file: is the disk full?) after step 39\n");
+                        "rank 5 ended by RuntimeError \"basic_ios::clear: iostream error\" " FULL " after step 39\n");
     snprintf(e.text, sizeof e.text, "[enforce fail at inline_container.cc:145] . file not found");
     kp_why_add_untraced(&why, &e);
     assert_null(strstr(told(), "disk"));
