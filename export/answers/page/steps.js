@@ -138,7 +138,7 @@ const opsTableMake = figures => tableMake(document.querySelector("#operators .ta
 function opsDraw(trace, range) {
   const isPython = trace.python ||= kindsOfNames(trace, 2, 2), rows = opsIn(trace, range), whole = range.all ? trace.head.run.wall : range.to - range.from;
   const steps = range.low === undefined ? 0 : range.high - range.low + 1, counts = [0, 0];
-  for (const row of rows) counts[isPython[row.text]]++;
+  for (const row of rows) counts[+!!isPython[row.text]]++;
   if (!counts[+ops.isPython]) ops.isPython = !counts[0];
   byId("ops-kinds").replaceChildren(...(counts[0] && counts[1] ? ["Operators", "Python functions"] : []).map((name, i) => make("button", { type: "button",
     textContent: `${name} ${countText(counts[i])}`, ariaPressed: ops.isPython === !!i, onclick: () => { ops.isPython = !!i; opsDraw(trace, range); } })));

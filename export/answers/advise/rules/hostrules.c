@@ -427,8 +427,8 @@ static void reads_judge(struct kp_costrules *x)
     if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
     else if (each >= SEEN_LEAST)
         x->out->seen = kp_costrules_text(
-            x, "%.3g calls of .item() and the like per step, %s%s%s. On a GPU each would wait for the device", each,
-            kp_units_ms(ns), *counts ? ": " : "", counts);
+            x, "%.3g call%s of .item() and the like per step, %s%s%s. On a GPU each would wait for the device", each,
+            each == 1 ? "" : "s", kp_units_ms(ns), *counts ? ": " : "", counts);
     kp_spans_fini(&times);
 }
 
