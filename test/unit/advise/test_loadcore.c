@@ -109,15 +109,17 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
     struct kp_kineto trace = {.strings = kp_strings_open()};
     struct kp_tree tree = {.trace = &trace};
     const struct kp_costrules x = {.tree = &tree};
+#define LEFT_OUT "waits for a CPU core left out"
+#define INCLUDED "waits for a CPU core included"
     static const struct {
         struct kp_finding_steps of;
         const char *text;
     } rows[] = {{{false, true, 0, false}, "of a step, evaluations left out"},
                 {{true, true, 0, false}, "of an ordinary step, evaluations left out"},
-                {{true, false, 2e6, false}, "of an ordinary step of 2 ms, waits for a CPU core left out"},
-                {{false, true, 2e6, false}, "of a step of 2 ms, evaluations and waits for a CPU core left out"},
-                {{false, false, 0, true}, "of a step, waits for a CPU core included"},
-                {{true, true, 0, true}, "of an ordinary step, evaluations left out, waits for a CPU core included"}};
+                {{true, false, 2e6, false}, "of an ordinary step of 2 ms, " LEFT_OUT},
+                {{false, true, 2e6, false}, "of a step of 2 ms, evaluations and " LEFT_OUT},
+                {{false, false, 0, true}, "of a step, " INCLUDED},
+                {{true, true, 0, true}, "of an ordinary step, evaluations left out, " INCLUDED}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(kp_costrules_share_of(&x, &rows[i].of), rows[i].text);

@@ -22,13 +22,16 @@ static struct kp_advice generated(struct little *t, unsigned longer)
     return advise(t);
 }
 
+#define PROMPTS(steps, ms, n, others_ms, others)                                                                     \
+    steps " process a prompt, " ms " ms (median of " #n "); the other steps produce a token each, " others_ms " ms " \
+          "(median of " #others ")"
+#define BY_OPS "; so say their ops; --record-shapes tells the tokens"
+
 static void a_prompt_that_lasts_no_longer_is_told_by_what_it_runs(void **state)
 {
     const struct kp_advice a = generated(*state, 1u << 0 | 1u << 6);
     assert_non_null(a.prompts);
-    assert_string_equal(
-        a.prompts, "steps 0, 6, 12, each 6th step, process a prompt, 3.21 ms (median of 3); the other steps produce a "
-                   "token each, 0.81 ms (median of 15); so say their ops; --record-shapes tells the tokens");
+    assert_string_equal(a.prompts, PROMPTS("steps 0, 6, 12, each 6th step,", "3.21", 3, "0.81", 15) BY_OPS);
 }
 
 static void a_step_that_waited_as_long_is_a_tokens(void **state)
@@ -70,8 +73,7 @@ static void steps_that_take_a_prompt_are_told_from_those_of_a_token(void **state
 {
     const struct kp_advice a = tokens_advise(*state, 12, 1);
     assert_non_null(a.prompts);
-    assert_string_equal(a.prompts, "steps 0, 6 process a prompt, 0.8 ms (median of 2); the other steps produce a token "
-                                   "each, 0.2 ms (median of 10)");
+    assert_string_equal(a.prompts, PROMPTS("steps 0, 6", "0.8", 2, "0.2", 10));
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
 }
 
@@ -98,9 +100,7 @@ static void steps_of_a_prompt_are_told_by_their_ops_alone(void **state)
 {
     const struct kp_advice a = calls_advise(*state, 8);
     assert_non_null(a.prompts);
-    assert_string_equal(a.prompts,
-                        "steps 0, 6 process a prompt, 3.21 ms (median of 2); the other steps produce a token each, "
-                        "0.81 ms (median of 10); so say their ops; --record-shapes tells the tokens");
+    assert_string_equal(a.prompts, PROMPTS("steps 0, 6", "3.21", 2, "0.81", 10) BY_OPS);
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
     assert_int_equal(a.waited_count, 0);
 }

@@ -30,12 +30,14 @@ static void a_step_that_had_a_core_is_slow(void **state)
     assert_int_equal(a.waited_count, 0);
 }
 
+#define SLOW_BY(ms) "step 17 was slow because it waited " ms " ms for a CPU core"
+
 static void a_step_that_had_none_is_told_so(void **state)
 {
     const struct kp_advice a = advice_of(*state, 60000, "3:1200,17:59900");
     assert_int_equal(a.count, 0);
     assert_int_equal(a.waited_count, 1);
-    assert_string_equal(a.waited[0].what, "step 17 was slow because it waited 59.9 ms for a CPU core");
+    assert_string_equal(a.waited[0].what, SLOW_BY("59.9"));
     assert_true(a.waited_ns > 0);
 }
 
@@ -80,7 +82,7 @@ static void a_step_that_waited_most_is_told_whatever_else_it_has(void **state)
 {
     const struct kp_advice a = advice_of(*state, 75000, "17:60000");
     assert_int_equal(a.waited_count, 1);
-    assert_string_equal(a.waited[0].what, "step 17 was slow because it waited 60.0 ms for a CPU core");
+    assert_string_equal(a.waited[0].what, SLOW_BY("60.0"));
 }
 
 static void a_step_that_waited_as_long_as_all_is_not_slow_by_that(void **state)

@@ -116,6 +116,8 @@ static void long_steps_are_no_silence(void **state)
     assert_int_equal(w.ranks[0].state, KP_WATCH_RUNS);
 }
 
+#define GONE "was killed or left without an exit"
+
 static void a_rank_without_its_process_is_gone(void **state)
 {
     (void)state;
@@ -125,8 +127,7 @@ static void a_rank_without_its_process_is_gone(void **state)
         &(struct made){.rank = 1, .ranks = 2, .pid = 0x3ffffff, .last_ns = NOW - 19 * SECOND, .step = 33, .steps = 9});
     assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
     assert_int_equal(w.ranks[1].state, KP_WATCH_GONE);
-    assert_string_equal(kp_watch_say(&w, say, sizeof say),
-                        "rank 1 was killed or left without an exit after step 33, 19.0 s ago");
+    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 1 " GONE " after step 33, 19.0 s ago");
 }
 
 /* Of another machine its signs of life tell: they come each 10 s. */
@@ -171,8 +172,7 @@ static void ranks_of_two_machines_are_one_run(void **state)
         assert_int_equal(w.ranks[rank].head.rank, rank);
         assert_int_equal(w.ranks[rank].state, rank == 2 ? KP_WATCH_GONE : KP_WATCH_RUNS);
     }
-    assert_string_equal(kp_watch_say(&w, say, sizeof say),
-                        "rank 2 was killed or left without an exit after step 42, 1.00 s ago");
+    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 2 " GONE " after step 42, 1.00 s ago");
 }
 
 static void times_that_no_clock_has_are_not_read(void **state)
