@@ -127,6 +127,17 @@ def test_numbers_are_not_cut(folder):
         assert row == whole[:len(row)] and len(row) > 1
 
 
+def test_memory_says_on_a_narrow_terminal_which_op_took_it(folder):
+    narrow = on_terminal(folder, "memory", "a.pt.trace.json", NO_COLOR="1")[2]
+    wide = on_terminal(folder, "memory", "a.pt.trace.json", columns=300, NO_COLOR="1")[2]
+    heads = [[line for line in lines if "Outermost op" in line] for lines in (narrow, wide)]
+    assert len(heads[0]) == len(heads[1]) and heads[0] and all(line.endswith("Outermost op") for line in heads[0]), narrow
+    at = narrow.index(heads[0][-1]) + 1, wide.index(heads[1][-1]) + 1
+    column = heads[0][-1].index("Outermost op"), heads[1][-1].index("Outermost op")
+    ops = [re.split("  +", lines[row][where:])[0].strip(".") for lines, row, where in zip((narrow, wide), at, column)]
+    assert ops[0] and ops[1].startswith(ops[0]), ops
+
+
 def test_a_pipe_gets_whole_lines_without_colours(folder):
     told = harness.cli("advise", folder / "a.pt.trace.json", COLUMNS="40")
     assert max(map(len, told.stdout.splitlines())) > COLUMNS and "\x1b" not in told.stdout

@@ -55,9 +55,18 @@ static void place_put(FILE *out, const struct kp_memview *view, const struct kp_
     fputs("  ", out);
 }
 
-/* The columns that the places of the first rows take, but no more than a line has room for. */
-static size_t place_width(const struct kp_memview *view, const struct kp_mem_groups *g, size_t shown)
+/* A narrow terminal has room for a row's place and its outermost op alone. */
+static bool is_narrow(FILE *out)
 {
+    enum { WIDE = 140 };
+    const size_t columns = kp_terminal_columns(out);
+    return columns && columns < WIDE;
+}
+
+/* The columns that the places of the first rows take, but no more than a line has room for. */
+static size_t place_width(FILE *out, const struct kp_memview *view, const struct kp_mem_groups *g, size_t shown)
+{
+    const size_t most = is_narrow(out) ? 2 * kp_terminal_columns(out) / 7 : PLACE_WIDTH;
     char place[PLACE_BYTES];
     size_t width = sizeof PLACE_TITLE - 1;
     for (size_t i = 0; i < shown; i++) {
@@ -65,14 +74,26 @@ static size_t place_width(const struct kp_memview *view, const struct kp_mem_gro
         const size_t its = kp_letters_columns(kp_mem_place_text(view, &g->rows[i], place, sizeof place)) + more;
         if (its > width) width = its;
     }
-    return width < PLACE_WIDTH ? width : PLACE_WIDTH;
+    return width < most ? width : most;
+}
+
+static void ops_title_put(FILE *out)
+{
+    if (is_narrow(out)) fputs("Outermost op\n", out);
+    else fprintf(out, "%-*s  %s\n", NAME_WIDTH, "Outermost op", "Op");
 }
 
 static void ops_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row)
 {
-    const char *op = kp_kineto_text(view->tree->trace, row->op);
-    name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
-    kp_plain_fmt(out, "  %s\n", *op ? op : row->is_older ? "(before recording)" : "(outside any op)");
+    const char *const op = kp_kineto_text(view->tree->trace, row->op),
+                      *const top = kp_kineto_text(view->tree->trace, row->top),
+                      *const none = row->is_older ? "(before recording)" : "(outside any op)";
+    if (is_narrow(out)) {
+        kp_plain_fmt(out, "%s\n", *top ? top : *op ? op : none);
+        return;
+    }
+    name_put(out, top, NAME_WIDTH);
+    kp_plain_fmt(out, "  %s\n", *op ? op : none);
 }
 
 static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
@@ -97,9 +118,10 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, view, (size_t)(c->device - view->devices), c->peak_ns);
-    const size_t shown = rows_shown(&g, show), width = place_width(view, &g, shown);
-    fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  %-*s  %s\n", "Bytes", "Blocks", "Category",
-            (int)width, PLACE_TITLE, NAME_WIDTH, "Outermost op", "Op");
+    const size_t shown = rows_shown(&g, show), width = place_width(out, view, &g, shown);
+    fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  ", "Bytes", "Blocks", "Category", (int)width,
+            PLACE_TITLE);
+    ops_title_put(out);
     for (size_t i = 0; i < shown; i++) {
         fprintf(out, "  %12s %7zu  %-17s ", kp_units_size(g.rows[i].bytes), g.rows[i].count,
                 kp_mem_category_name(g.rows[i].category));
@@ -139,7 +161,7 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
     const bool has_shapes = view->tree->trace->record_shapes;
     struct kp_mem_groups g;
     kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
-    const size_t shown = rows_shown(&g, show), width = place_width(view, &g, shown);
+    const size_t shown = rows_shown(&g, show), width = place_width(out, view, &g, shown);
     const bool with_kept = is_kept_told(&g, shown);
     fprintf(out, "\n  Allocated most, freed or not, by op\n  %12s ", "Bytes");
     if (with_kept) fprintf(out, "%12s ", "At op's end");
@@ -230,16 +252,17 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         return;
     }
     kp_mem_groups_leaks(&g, view, device);
-    const size_t shown = rows_shown(&g, show), width = place_width(view, &g, shown);
+    const size_t shown = rows_shown(&g, show), width = place_width(out, view, &g, shown);
     if (!g.count) {
         fputs("\n  Nothing grows from step to step\n", out);
         return;
     }
     fprintf(out,
             "\n  Grows from step to step: allocated in one step, still there when the last step ends\n  %12s %7s %12s  "
-            "%-*s  %-20s  %-*s  %s\n",
-            "Bytes", "Blocks", "A step", (int)width, PLACE_TITLE, "Steps that left some", NAME_WIDTH, "Outermost op",
-            "Op");
+            "%-*s  ",
+            "Bytes", "Blocks", "A step", (int)width, PLACE_TITLE);
+    if (!is_narrow(out)) fputs("Steps that left some  ", out);
+    ops_title_put(out);
     for (size_t i = 0; i < shown; i++) {
         const struct kp_mem_group *row = &g.rows[i];
         char steps[48];
@@ -248,7 +271,7 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         fprintf(out, "  %12s %7zu %12s  ", kp_units_size(row->bytes), row->count,
                 kp_units_size(row->bytes / row->steps));
         place_put(out, view, row, width);
-        fprintf(out, "%-20s  ", steps);
+        if (!is_narrow(out)) fprintf(out, "%-20s  ", steps);
         ops_put(out, view, row);
     }
     rest_put(out, &g, shown, 0);

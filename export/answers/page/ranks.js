@@ -73,7 +73,11 @@ function ranksDraw() {
     exposed: rank.parts[1], copies: rank.parts[2], loading: rank.parts[3], idle: rank.parts[4], ...(rank.trace === null || missing || !matched ? {} : { waited: waits[rank.trace][0], last: waits[rank.trace][1] }) })));
 }
 
-const rankName = (rank, index) => (rank.rank !== null ? `rank ${rank.rank}${rank.host ? ` on ${rank.host}` : ""}` : `${index + 1}: ${rank.label.split("/").pop()}`);
+// Of two runs the same rank has its folder in its name.
+function rankName(rank, index) {
+  const [folder, file] = ["", ...rank.label.split("/")].slice(-2), isTwin = ranks.all.some(other => other !== rank && other.rank === rank.rank && other.host === rank.host);
+  return rank.rank === null ? `${index + 1}: ${file}` : `rank ${rank.rank}${rank.host ? ` on ${rank.host}` : ""}${isTwin ? `, ${folder || file}` : ""}`;
+}
 
 async function ranksRead() {
   const blocks = [...document.querySelectorAll("script.rank")];
