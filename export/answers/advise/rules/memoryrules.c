@@ -7,6 +7,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/rules.h"
+#include "export/read/facts/namefacts.h"
 #include "export/read/frames/ownline.h"
 #include "export/show/units.h"
 
@@ -162,14 +163,16 @@ static const char detached_change[] =
     "That line already detaches, so it keeps tensors without their graph. Keep numbers (.item()), keep fewer, or drop "
     "old ones. `kprof memory` shows what grows, and where it is allocated.";
 
-/* Does the program's line call detach()? */
+/* Does the program's line call detach()? Autograd itself does where it stores a gradient. */
 static bool is_detached(const struct kp_costrules *x, const char *line)
 {
     bool is = false;
     for (size_t i = 0; i < x->tree->count && !is; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         const uint32_t stack = kp_tree_stack(x->tree, node);
-        if (node->on_device || !stack || strcmp(kp_costrules_name(x, (int32_t)i), "aten::detach") != 0) continue;
+        if (node->on_device || !stack || strcmp(kp_costrules_name(x, (int32_t)i), "aten::detach") != 0 ||
+            kp_node_is_in(x->tree, (int32_t)i, KP_NAME_ENGINE))
+            continue;
         const uint32_t own = kp_ownline_of(x->tree->trace, stack);
         is = own && strcmp(kp_kineto_text(x->tree->trace, own), line) == 0;
     }
