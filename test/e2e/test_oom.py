@@ -29,6 +29,8 @@ def test_what_is_live_is_told_by_line_to_the_byte(tmp_path):
     assert told["live"] == sum(site["bytes"] for site in told["sites"])
     assert 0 < told["limit"] <= 64 << 30
     assert told["text"].startswith("the host ran out of ") and f"kprof: {told['text']} (by line: kprof memory " in run.err
+    reported = harness.cli("report", path.parent)
+    assert reported.returncode and reported.stderr.endswith(f": kprof memory {path.parent}\n"), reported.stderr
 
 
 def test_activations_are_told_by_the_classes_of_their_modules(tmp_path):

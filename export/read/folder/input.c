@@ -2,6 +2,7 @@
 /* input.c - finds the traces behind a path: a trace, a folder of them, or the cycles of a spool */
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,17 +286,32 @@ void kp_input_mention_spools(const char *path)
                    path, count, kp_units_s(count), count == 1 ? "has" : "have", path);
 }
 
+static int oom_filter(const struct dirent *entry) { return fnmatch("oom-*.json", entry->d_name, 0) == 0; }
+
+static void nothing_say(const char *path)
+{
+    struct dirent **entries;
+    const int count = scandir(path, &entries, oom_filter, NULL);
+    for (int i = 0; i < count; i++) free(entries[i]);
+    if (count >= 0) free(entries);
+    if (count > 0) {
+        kp_cli_say(stderr, "kprof: %s: no traces in this folder, but notes of memory that ran out: kprof memory %s",
+                   path, path);
+        return;
+    }
+    kp_cli_say(stderr,
+               "kprof: %s: no traces in this folder; record one: kprof run -o %s -- python train.py. A run that "
+               "recorded nothing says why in its last line",
+               path, path);
+}
+
 static int folder_add(struct kp_input *input, const char *path)
 {
     int running = 0, count = folder_scan(input, path, NULL);
     if (count > 0) kp_input_mention_spools(path);
     else if (count == 0) count = folder_scan(input, path, &running);
     if (count > 0 && running) running_say(path, count > 1);
-    if (count == 0)
-        kp_cli_say(stderr,
-                   "kprof: %s: no traces in this folder; record one: kprof run -o %s -- python train.py. A run that "
-                   "recorded nothing says why in its last line",
-                   path, path);
+    if (count == 0) nothing_say(path);
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
 
