@@ -14,7 +14,6 @@ import spoolrecords
 from test_heap import SOURCE, profile_of
 
 PROGRAM = SOURCE / "pyleaks.py"
-AT_END = "still there at the end, most bytes first:"
 
 
 def line_of(mark):

@@ -19,24 +19,24 @@ static const char *line_of(enum kp_doctor_use use, uint64_t type, uint64_t bytes
     return kp_doctor_folder_line(&folder, line, sizeof line);
 }
 
+#define DISK "a disk of this machine"
+#define LEFT " MiB of them left free for the program"
+
 static void a_disk_with_room_is_good(void **state)
 {
     (void)state;
     assert_string_equal(line_of(KP_DOCTOR_SPOOL, EXT4, 100 * GB, 50 * GB, NULL), "ok");
-    assert_string_equal(line,
-                        "spool: /at (ext4, a disk of this machine), 51200 MiB free, 5120 MiB of them left free for "
-                        "the program");
+    assert_string_equal(line, "spool: /at (ext4, " DISK "), 51200 MiB free, 5120" LEFT);
     assert_string_equal(line_of(KP_DOCTOR_TRACES, EXT4, 100 * GB, 50 * GB, NULL), "ok");
-    assert_string_equal(line, "traces: /at (ext4, a disk of this machine), 51200 MiB free");
+    assert_string_equal(line, "traces: /at (ext4, " DISK "), 51200 MiB free");
 }
 
 static void a_spool_that_does_not_fit_beside_the_program_is_told(void **state)
 {
     (void)state;
     assert_string_equal(line_of(KP_DOCTOR_SPOOL, EXT4, 100 * GB, 6 * GB, NULL), "warn");
-    assert_non_null(strstr(line,
-                           "6144 MiB free, 3072 MiB of them left free for the program: 3072 MiB for a recording is "
-                           "less than KPROF_MAX_MB=4096"));
+    assert_non_null(
+        strstr(line, "6144 MiB free, 3072" LEFT ": 3072 MiB for a recording is less than KPROF_MAX_MB=4096"));
 }
 
 static void a_shared_file_system_is_for_traces(void **state)
@@ -45,7 +45,7 @@ static void a_shared_file_system_is_for_traces(void **state)
     assert_string_equal(line_of(KP_DOCTOR_TRACES, LUSTRE, 1000 * GB, 500 * GB, NULL), "ok");
     assert_string_equal(line_of(KP_DOCTOR_SPOOL, LUSTRE, 1000 * GB, 500 * GB, NULL), "warn");
     assert_non_null(strstr(line, "/at (lustre, shared by machines)"));
-    assert_non_null(strstr(line, "KPROF_SPOOL_DIR on a disk of this machine"));
+    assert_non_null(strstr(line, "KPROF_SPOOL_DIR on " DISK));
 }
 
 static void memory_is_for_records_where_there_is_enough(void **state)

@@ -79,7 +79,7 @@ static void a_bad_text_is_refused_with_its_place(void **state)
         {"train", NEEDS "'train'"},
         {"=active=1", "needs a name of up to 31 letters, digits, _ and - in '=active=1'"},
         {"a b=active=1", NEEDS "'a b=active=1'"},
-        {"../x=active=1", "needs a name of up"},
+        {"../x=active=1", "needs a name of"},
         {"train=active=1;train=active=2", "says twice 'train=active=2'"},
         {"train=active=1;;test=active=1", "needs a name"},
         {"train=wait=1", "needs active=N"},

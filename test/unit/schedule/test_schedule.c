@@ -136,6 +136,7 @@ static void steps_are_recorded_once_after_a_step_of_warm_up(void **state)
     }
 }
 
+#define COMMA "needs a comma behind the number in "
 #define WRITTEN "10-12 or wait=1,warmup=1,active=3,repeat=1"
 
 static void a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone(void **state)
@@ -154,8 +155,8 @@ static void a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone(void
         {"active=1,active=2", "says twice"},
         {"active=x", "whole number"},
         {"active=-1", "whole number"},
-        {"active=1 ", "needs a comma behind the number in 'active=1 '"},
-        {"wait=1;active=3", "needs a comma behind the number in 'wait=1;active=3' (written " WRITTEN},
+        {"active=1 ", COMMA "'active=1 '"},
+        {"wait=1;active=3", COMMA "'wait=1;active=3' (written " WRITTEN},
         {"active=1,", "comma"},
         {"active", "whole number"},
         {"active=", "whole number"},
