@@ -96,7 +96,7 @@ struct kp_calltrace_calls { /* fields that each call needs come first, in one ca
 
 /*
  * Tables are mapped when the source attaches: in .bss they would count against RLIMIT_DATA of every program.
- * kp_calltrace_returns must lie at a fixed distance from the stubs, so it is in the library, read-only until then.
+ * kp_calltrace_returns alone is in .bss: it must lie at a fixed distance from the stubs.
  */
 extern struct kp_calltrace_row *kp_calltrace_rows; /* KP_CALLTRACE_ROWS */
 /* Plus 4 times the address behind a stub's call: the address of its row (a row is 4 stubs). */

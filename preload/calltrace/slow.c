@@ -11,7 +11,6 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
@@ -46,9 +45,7 @@ uint32_t kp_calltrace_vector_kind(void)
 
 bool kp_calltrace_calls_make(void)
 {
-    const size_t bytes = KP_CALLTRACE_CALLS * sizeof *kp_calltrace_open;
-    if (kp_io_mprotect(kp_calltrace_returns, sizeof kp_calltrace_returns, PROT_READ | PROT_WRITE) != 0) return false;
-    if (!kp_calltrace_open) kp_calltrace_open = kp_map_alloc(bytes);
+    if (!kp_calltrace_open) kp_calltrace_open = kp_map_alloc(KP_CALLTRACE_CALLS * sizeof *kp_calltrace_open);
     return kp_calltrace_open != NULL;
 }
 

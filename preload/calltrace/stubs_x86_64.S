@@ -251,12 +251,11 @@ kp_calltrace_shadow_stack:
         .cfi_endproc
         .size   kp_calltrace_shadow_stack, . - kp_calltrace_shadow_stack
 
-        /* Whole pages; kp_calltrace_calls_make makes them writable. */
-        .section .rodata.kp_calltrace_returns, "a", @progbits
+        .bss
         .globl  kp_calltrace_returns
         .hidden kp_calltrace_returns
         .type   kp_calltrace_returns, @object
-        .balign 4096
+        .balign 64
 kp_calltrace_returns:
         .zero   KP_CALLTRACE_CALLS * 8
         .size   kp_calltrace_returns, . - kp_calltrace_returns

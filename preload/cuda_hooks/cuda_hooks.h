@@ -211,7 +211,7 @@ struct kp_kernel {
     _Atomic bool is_known;          /* the facts below and the name are complete */
     uint32_t registers, static_smem, local;
 };
-/* Finds or makes the entry of a kernel. NULL: the table is full. */
+/* Finds or makes the entry of a kernel. NULL: the table is full, or there is no memory for it. */
 struct kp_kernel *kp_kernel_find(const void *key);
 /* Asks CUDA for the name; not in a hook. Returns `room` with a made-up name if CUDA has none; NULL: no name. */
 const char *kp_kernel_ask(struct kp_kernel *kernel, enum kp_name_by by, char *room, size_t room_bytes);

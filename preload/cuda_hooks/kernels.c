@@ -5,12 +5,13 @@
  * Called by: call.c, outside a hook, after a launch succeeded: find each time (hot), ask once a kernel
  * Owns:      the table of kernels, by host function, kernel handle or CUfunction
  * Locks:     none; an entry is published by one compare-and-swap, its facts by its state
- * Memory:    fixed; the texts stay in their library
+ * Memory:    640 KB, mapped at the first kernel; the texts stay in their library
  * On fail:   the loader's symbol of the host function, or library+offset
  */
 #include <dlfcn.h>
 #include <string.h>
 
+#include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
@@ -18,14 +19,26 @@
 enum { ENTRIES = 16384, PROBES = 64 };
 enum { STATIC_SMEM = 1, LOCAL = 3, REGISTERS = 4 }; /* CUfunction_attribute */
 
-static struct kp_kernel kernels[ENTRIES];
+static _Atomic(struct kp_kernel *) kernels;
+
+static struct kp_kernel *table_get(void)
+{
+    struct kp_kernel *have = kp_load_acquire(&kernels); /* pairs with: the exchange below */
+    if (have) return have;
+    const size_t bytes = ENTRIES * sizeof *have;
+    struct kp_kernel *const made = kp_map_alloc(bytes);
+    if (!made || kp_cas_acq_rel(&kernels, &have, made)) return made;
+    kp_map_free(made, bytes); /* another thread was first */
+    return have;
+}
 
 struct kp_kernel *kp_kernel_find(const void *key)
 {
+    struct kp_kernel *const table = table_get();
     uint64_t k = (uint64_t)(uintptr_t)key;
     uint32_t at = (uint32_t)((k >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
-    for (uint32_t i = 0; i < PROBES; i++) {
-        struct kp_kernel *e = &kernels[(at + i) % ENTRIES];
+    for (uint32_t i = 0; table && i < PROBES; i++) {
+        struct kp_kernel *e = &table[(at + i) % ENTRIES];
         const void *seen = kp_load_acquire(&e->key); /* pairs with: the exchange below */
         if (seen == key) return e;
         if (!seen && (kp_cas_acq_rel(&e->key, &seen, key) || seen == key)) return e;

@@ -5,7 +5,8 @@
  * Called by: pycalls.c, inside a hook with the GIL held, once a call site (cold)
  * Owns:      the folders that are cut off file names
  * Locks:     none; every caller has the GIL
- * Memory:    none. PyUnicode_AsUTF8 may make Python allocate, for a file name that is not ASCII.
+ * Memory:    512 KB, mapped at the first function made in C. PyUnicode_AsUTF8 may make Python allocate, for a file name
+ *            that is not ASCII.
  * On fail:   id 0 ("name lost"), counted by the record room
  *
  * As in Kineto, file names lose the first matching folder of sys.path, site-packages, the user's site and torch's
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/python/modulekeys.h"
@@ -227,13 +229,15 @@ struct c_name {
     char type[TYPE_BYTES]; /* a copy: the class may be gone when the function is met at its next call site */
 };
 enum { C_NAMES = 4096 };
-static struct c_name c_names[C_NAMES];
+static struct c_name *c_names;
 
-/* The name has the object that the function was first seen with, as in Kineto's files; it may be freed by now. */
+/* The name has the object that the function was first seen with, as in Kineto's files; it may be freed by now.
+ * NULL: no memory. */
 static const struct c_name *c_name_get(const void *function)
 {
     const void *methods = kp_python_at(function, C_METHODS);
     const char *name = kp_python_at(methods, 0);
+    if (!c_names && !(c_names = kp_map_alloc(C_NAMES * sizeof *c_names))) return NULL;
     struct c_name *n = &c_names[((uintptr_t)methods * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
     if (n->methods == methods && n->text == name) return n;
     const void *self = kp_python_at(function, C_SELF);
@@ -258,6 +262,8 @@ uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function
     char text[TEXT];
     const struct c_name *n = c_name_get(function);
     size_t used;
+    *marks = 0;
+    if (!n) return 0;
     *marks = marks_of(n->text);
     if (!n->self) used = kp_fmt(text, TEXT / 2, "<built-in function %s>", n->text);
     else
