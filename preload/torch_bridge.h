@@ -2,7 +2,6 @@
 /* torch_bridge.h - what the run may ask about torch */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { KP_COLLECTIVE_NAME = 48 };

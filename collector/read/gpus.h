@@ -2,8 +2,6 @@
 /* gpus.h - the META records about GPUs: devices, contexts, the device clock, CUPTI's thread ids */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "collector/base/kp_idtable.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_watch.c - kprof watch: the steps of a running program, from the lines of KPROF_SUMMARY */
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

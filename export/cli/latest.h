@@ -2,7 +2,6 @@
 /* latest.h - the files that a command takes when the user names none, or names a folder where one trace is wanted */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /*

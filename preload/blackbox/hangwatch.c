@@ -16,7 +16,6 @@
 #include "preload/blackbox/hangwatch.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"

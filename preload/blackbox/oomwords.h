@@ -2,7 +2,6 @@
 /* oomwords.h - one sentence of an allocation that failed: what was asked for, what is live, and whose most is */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct kp_callsite;

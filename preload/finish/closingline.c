@@ -17,7 +17,6 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_rank.h"
 #include "collector/base/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"

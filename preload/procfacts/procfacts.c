@@ -18,7 +18,6 @@
  */
 #include "preload/procfacts/procfacts.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>

@@ -14,7 +14,6 @@
  * program's code.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"

@@ -13,7 +13,6 @@
 #include "preload/summary/stepfile.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_sort.h"

@@ -3,7 +3,6 @@
 #include "export/answers/convert/convert.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/read/kineto/kineto.h"
 

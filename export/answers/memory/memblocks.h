@@ -8,7 +8,6 @@
 #pragma once
 
 #include <stdio.h>
-#include <string.h>
 
 #include "export/read/tree/tree.h"
 #include "export/read/kineto/stepends.h"

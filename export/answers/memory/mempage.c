@@ -6,7 +6,6 @@
  */
 #include "export/answers/memory/memblocks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/read/kineto/kineto_facts.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pagelinks.c - what an event belongs to: the call that launched it, its forward op, its modules */
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/answers/page/pageparts.h"
 #include "export/read/facts/backwardof.h"

@@ -9,7 +9,6 @@
 
 #include "export/answers/advise/parts/finding.h"
 #include "export/answers/ranks/stuck.h"
-#include "export/read/store/keyindex.h"
 #include "export/show/jsonout.h"
 
 /* ---- pageblob.c ---- */

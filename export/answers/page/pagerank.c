@@ -2,7 +2,6 @@
 /* pagerank.c - what the page compares between ranks: the parts of a step, and who waited in collectives */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/answers/page/pageparts.h"
 #include "export/read/kineto/kineto_facts.h"

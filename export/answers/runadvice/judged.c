@@ -2,8 +2,6 @@
 /* judged.c - what is advised of a trace beyond its own events: by its end, the heap and its workers' traces */
 #include "export/answers/runadvice/judged.h"
 
-#include <string.h>
-
 #include "export/answers/ranks/lastwords.h"
 #include "export/read/kineto/ended.h"
 

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/advised.h"
 

@@ -7,8 +7,6 @@
  */
 #include "export/answers/stacks/flamepage.h"
 
-#include <string.h>
-
 #include "export/show/html.h"
 #include "export/show/letters.h"
 #include "export/show/units.h"

@@ -3,7 +3,6 @@
 #include "export/answers/stacks/stepparts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/read/facts/usualsteps.h"
 #include "export/show/units.h"

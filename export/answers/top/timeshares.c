@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/read/facts/commops.h"
 #include "export/read/kineto/kineto_facts.h"

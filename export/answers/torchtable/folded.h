@@ -2,8 +2,6 @@
 /* folded.h - call stacks with their times, for torch's export_stacks and flame graphs */
 #pragma once
 
-#include <stdio.h>
-
 #include "export/read/tree/tree.h"
 
 /* Reads a metric of export_stacks: self_cpu_time_total or self_cuda_time_total (also xpu, privateuse1, device). Returns

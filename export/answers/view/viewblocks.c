@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* viewblocks.c - the tab of memory: each device's peak in the chosen time, by category and by op */
 #include <stdio.h>
-#include <string.h>
 
 #include "export/answers/memory/memblocks.h"
 #include "export/answers/view/viewparts.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* viewjson.c - prints what the tabs of `kprof view` show, as one JSON object */
 #include <ctype.h>
-#include <string.h>
 
 #include "export/answers/view/view.h"
 #include "export/answers/view/viewparts.h"

@@ -2,7 +2,6 @@
 /* joblist.h - the jobs whose ranks share a folder, by their ids, and the one that the user means */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum { KP_JOBLIST_ID = 46 };   /* KP_JOB_ID_BYTES */

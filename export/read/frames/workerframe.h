@@ -2,7 +2,6 @@
 /* workerframe.h - frames with which a worker process begins, and in which it waits for work (decisions/052) */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* What stands in tables for time that no line of the program explains. */

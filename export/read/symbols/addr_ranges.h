@@ -2,7 +2,6 @@
 /* addr_ranges.h - finds the range that an address lies in, among ranges that may overlap */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

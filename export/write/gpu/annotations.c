@@ -5,7 +5,6 @@
  * Called by: cuda_calls.c, activity.c, export.c
  * Memory:    24 bytes for each annotation, and 32 for each of its streams, in the scratch.
  */
-#include <string.h>
 
 #include "collector/base/kp_log.h"
 #include "export/write/gpu/gpu.h"

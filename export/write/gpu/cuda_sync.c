@@ -9,7 +9,6 @@
  * correlation ids (CUPTI's numbers of calls). From 12.8 on, CUPTI records queries (cudaEventQuery) with a wait's type,
  * too. A query that returned "not ready" is not a wait.
  */
-#include <string.h>
 
 #include "export/write/gpu/gpu.h"
 #include "collector/base/kp_poison.h"

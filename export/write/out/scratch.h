@@ -2,7 +2,6 @@
 /* scratch.h - memory that grows with a window's events: an unnamed file's pages */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

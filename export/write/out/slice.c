@@ -6,8 +6,6 @@
  */
 #include "export/write/out/slice.h"
 
-#include <string.h>
-
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

@@ -5,7 +5,6 @@
  * Called by: export.c, for every event in order of start time (hot: no search, no allocation)
  */
 #include <errno.h>
-#include <string.h>
 
 #include "collector/format/kp_python.h"
 #include "export/write/gpu/collectives.h"
