@@ -15,6 +15,7 @@
 #include "collector/base/kp_hash.h"
 
 #define PAGE_BYTES (1u << 20)
+enum { LEAST = 64 }; /* items of the smallest array */
 
 struct kp_strings_page {
     struct kp_strings_page *next;
@@ -34,7 +35,7 @@ static void *need(void *memory)
 
 void *kp_kineto_grow_more(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
 {
-    size_t next = *capacity ? *capacity + *capacity / 2 : 64;
+    size_t next = *capacity ? *capacity + *capacity / 2 : LEAST;
     if (next < wanted) next = wanted;
     *capacity = next;
     return need(realloc(memory, next * item_bytes));
@@ -56,9 +57,7 @@ void *kp_kineto_room(size_t count, size_t item_bytes)
 
 void *kp_kineto_zeros(size_t count, size_t item_bytes)
 {
-    void *const made = kp_kineto_room(count, item_bytes);
-    memset(made, 0, count * item_bytes);
-    return made;
+    return need(calloc(count > LEAST ? count : LEAST, item_bytes)); /* pages of a large one stay untouched */
 }
 
 static char *room_for(struct kp_strings *s, size_t bytes)
