@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trigger.h - which step is long enough to be looked into (KPROF_TRIGGER) */
+/* trigger.h - when the next steps are recorded: behind a long step, of a late rank, behind an allocation that failed */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * units.c - prints times, shares and bytes as key_averages().table() does, and steps
- *
- * Bytes of our own views are kp_units_bytes (collector/base/fmt.c), as the log's are.
+ * units.c - prints times, shares, bytes and steps, for torch's own table and for our sentences
  */
 #include "export/show/units.h"
 

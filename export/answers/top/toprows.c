@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * toprows.c - adds up the nodes of a tree, by op, by line of the program, by function, by module, by class, by
- * shape or by kernel
+ * toprows.c - adds up the nodes of a tree, by what enum kp_top_by names
  *
  * A row's self time is that of its nodes inside the chosen time, so all rows together are what the threads did. Its
  * total leaves out a node inside another of the same row. An op has the time of the kernels that it launched; a kernel

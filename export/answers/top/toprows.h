@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* toprows.h - the rows of `kprof report`: ops, lines, functions, modules, shapes or kernels with what they cost */
+/* toprows.h - the rows of `kprof report`, by what enum kp_top_by names, with what they cost */
 #pragma once
 
 #include "export/read/tree/chosen.h"

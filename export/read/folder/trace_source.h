@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trace_source.h - the traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what its
- * cycles export to */
+/* trace_source.h - the traces behind the paths a user gives (input.c): a trace is itself, a folder its traces, a spool
+ * what its cycles export to; and the text of one (trace_source.c) */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* opsrules.h - rules over ops, most of a CPU, that another call does in less time */
+/* opsrules.h - rules over ops and kernels that another call does in less time */
 #pragma once
 
 #include "export/answers/advise/parts/costrules.h"
