@@ -10,7 +10,7 @@
 #include "export/answers/runadvice/advised.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/answers/runadvice/runadvice.h"
-#include "export/cli/ctl/stood.h"
+#include "export/cli/stood.h"
 #include "export/cli/latest.h"
 #include "export/read/folder/phasetraces.h"
 #include "export/read/folder/trace_source.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "export/answers/runadvice/judged.h"
-#include "export/cli/ctl/stood.h"
+#include "export/cli/stood.h"
 #include "export/cli/latest.h"
 #include "export/read/files/outfile.h"
 #include "export/read/folder/trace_source.h"

@@ -17,7 +17,7 @@
 #include "export/answers/top/toprows.h"
 #include "export/answers/top/toptable.h"
 #include "export/cli/cli.h"
-#include "export/cli/ctl/stood.h"
+#include "export/cli/stood.h"
 #include "export/cli/latest.h"
 #include "export/cli/report_torch.h"
 #include "export/read/folder/jobends.h"

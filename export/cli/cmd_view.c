@@ -15,7 +15,7 @@
 #include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/answers/runadvice/judged.h"
-#include "export/cli/ctl/stood.h"
+#include "export/cli/stood.h"
 #include "export/cli/latest.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/kineto_facts.h"

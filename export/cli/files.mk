@@ -24,7 +24,6 @@ SRC_cli := \
     export/cli/ctl/ctlsocket.c \
     export/cli/ctl/joblist.c \
     export/cli/ctl/jobstart.c \
-    export/cli/ctl/stood.c \
     export/cli/ctl/whereask.c \
     export/cli/doctor/doctor_folders.c \
     export/cli/doctor/doctor_processors.c \
@@ -38,7 +37,8 @@ SRC_cli := \
     export/cli/recover/latest_recover.c \
     export/cli/recover/recover_spool.c \
     export/cli/report_torch.c \
-    export/cli/schema.c
+    export/cli/schema.c \
+    export/cli/stood.c
 UNIT_cli := \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \

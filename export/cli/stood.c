@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* stood.c - what a trace's process wrote beside it when it stood (KPROF_HANG) or was out of memory (KPROF_ON_OOM) */
-#include "export/cli/ctl/stood.h"
+#include "export/cli/stood.h"
 
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
