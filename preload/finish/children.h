@@ -40,9 +40,3 @@ bool kp_children_collect_one(void);
  * `least` of them and more for `ms`, and logs one line about all.
  */
 void kp_children_collect(unsigned least, uint64_t ms);
-
-/* fork.c: follows the host's forks */
-struct kp_schedule;
-
-/* Called once by the constructor, before the run is active. The schedule stays. 0 or -ENOMEM. */
-int kp_fork_follow(const struct kp_schedule *schedule);

@@ -20,3 +20,6 @@ void kp_begin_module_starts(const void *inside); /* run.h */
 void kp_begin_first_activity(void);
 /* Inside fork, in a child that shall record: its own run has not begun. */
 void kp_begin_forget(void);
+/* fork.c: follows the host's forks. Called once by the constructor, before the run is active. The schedule stays. 0 or
+ * -ENOMEM. */
+int kp_fork_follow(const struct kp_schedule *schedule);
