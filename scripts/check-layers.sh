@@ -186,7 +186,7 @@ preload/torch/breach.c preload/hook/got.h
 preload/hook/breach.c preload/torch/torch.h
 preload/torch/breach.c preload/python/python.h
 preload/python/breach.c preload/torch/torch.h
-preload/torch/breach.c preload/unwind/rule.h
+preload/torch/breach.c preload/unwind/codemap.h
 preload/unwind/breach.c preload/source.h
 preload/hook/breach.c schedule/kp_schedule.h
 preload/run/breach.c preload/hook/tap_modules.h

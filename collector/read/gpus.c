@@ -4,7 +4,7 @@
  *
  * Memory: grows with devices, contexts, clock samples and threads, not with events.
  */
-#include "collector/read/gpus.h"
+#include "collector/read/reader.h"
 
 #include <errno.h>
 

@@ -6,7 +6,6 @@
  * cell, until the next good cell. A text that fills its last cell has no NUL of its own, so it
  * is copied. The next cell holds another string, perhaps one that the host writes later.
  */
-#include "collector/read/names.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -2,13 +2,88 @@
 /* reader.h - the inside of a reader, which the files of this room share */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_idtable.h"
+#include "collector/format/kp_device.h"
 #include "collector/format/kp_format.h"
 #include "collector/read/clockmap.h"
-#include "collector/read/gpus.h"
+#include "collector/read/devclock.h"
 #include "collector/read/kp_read.h"
-#include "collector/read/names.h"
-#include "collector/read/text.h"
+
+/* ---- names.c: the string table of a spool: from an id to its text in the mapping ---- */
+
+struct kp_name {
+    const char *name, *overload; /* NULL: not found */
+};
+struct kp_names {
+    struct kp_name *of; /* by id */
+    uint32_t cap;       /* ids below this may be looked up */
+    struct kp_names_copy *copies;
+};
+
+/*
+ * Adds every good string of a STRINGS chunk, of which the file has `bytes`. Ids from `limit` on are refused. 0 or
+ * -ENOMEM.
+ */
+int kp_names_add_chunk(struct kp_names *n, const uint8_t *chunk, uint32_t bytes, uint32_t limit);
+void kp_names_fini(struct kp_names *n);
+static inline const struct kp_name *kp_names_get(const struct kp_names *n, uint32_t id)
+{
+    return id < n->cap && n->of[id].name ? &n->of[id] : NULL;
+}
+
+/* ---- text.c: the "key=value" lines of a spool: the header's lines, and the notes after them ---- */
+
+struct kp_text_line {
+    uint64_t at; /* in the text */
+    uint32_t key_bytes, pad;
+};
+struct kp_text {
+    char *bytes; /* lines, each with a NUL behind it, and another NUL behind the last */
+    size_t used, cap;
+    size_t header;              /* bytes that came from the header */
+    size_t settled;             /* `used` at the last kp_text_settle */
+    struct kp_text_line *lines; /* as of the last kp_text_settle: by key, then by age */
+    uint32_t n, lines_cap;
+};
+
+/* All lines of the header at once, then notes. 0 or -ENOMEM. */
+int kp_text_header(struct kp_text *t, const uint8_t *lines, uint32_t n);
+int kp_text_note(struct kp_text *t, const uint8_t *lines, uint32_t n);
+/* Sorts the lines and drops the replaced ones. kp_text_get sees no line before this call. 0 or -ENOMEM. */
+int kp_text_settle(struct kp_text *t);
+const char *kp_text_get(const struct kp_text *t, const char *key); /* the key's last value, or NULL */
+const char *kp_text_next(const struct kp_text *t,
+                         const char *previous); /* the next line; NULL gives the first, and ends */
+void kp_text_fini(struct kp_text *t);
+
+/* ---- gpus.c: the META records about GPUs: devices, contexts, the device clock, CUPTI's thread ids ---- */
+
+enum { KP_GPUS_MAX = 256 };
+struct kp_gpu_thread {
+    uint64_t thread_id;
+    uint32_t tid;
+};
+struct kp_gpus {
+    struct kp_devclock clock;
+    const struct kp_rec_device *device[KP_GPUS_MAX]; /* by id, in the mapping; the last record of an id counts */
+    uint32_t devices;                                /* the highest id + 1 */
+    struct kp_rec_context *contexts;
+    uint32_t contexts_n, contexts_cap;
+    struct kp_idtable threads; /* of kp_gpu_thread */
+};
+
+int kp_gpus_take(struct kp_gpus *g, const struct kp_rec *rec,
+                 uint32_t bytes); /* a META record of any kind; 0 or -ENOMEM */
+int kp_gpus_thread(struct kp_gpus *g, uint32_t thread_id,
+                   uint32_t tid); /* replaces an earlier tid of thread_id; 0 or -ENOMEM */
+uint32_t kp_gpus_tid(const struct kp_gpus *g, uint32_t thread_id); /* an unknown thread_id is returned as it is */
+void kp_gpus_fini(struct kp_gpus *g);
+
+/* ---- a reader ---- */
 
 enum { KP_CYCLE_LAST_PART = 1u << 7 }; /* a flag of cycles in a reader alone: what came before went (KPROF_RING) */
 

@@ -10,7 +10,7 @@
  * first appended. Once they doubled the text, the lines are sorted by key, and replaced lines are removed. So the
  * work grows as that sort does.
  */
-#include "collector/read/text.h"
+#include "collector/read/reader.h"
 
 #include <errno.h>
 #include <stdbool.h>

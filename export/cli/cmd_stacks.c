@@ -20,7 +20,7 @@
 #include "export/answers/stacks/flame.h"
 #include "export/answers/torchtable/folded.h"
 #include "export/show/units.h"
-#include "export/answers/stacks/wallpieces.h"
+#include "export/answers/stacks/walltime.h"
 #include "export/read/kineto/overlaps.h"
 
 enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */

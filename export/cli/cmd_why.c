@@ -10,7 +10,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
-#include "export/answers/ranks/errorfile.h"
+#include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/why.h"
 #include "export/answers/runadvice/advised.h"

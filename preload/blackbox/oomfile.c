@@ -29,7 +29,6 @@
 #include "export/write/out/json.h"
 #include "preload/python_bridge.h"
 #include "preload/run.h"
-#include "preload/blackbox/oomwords.h"
 #include "preload/blackbox/where.h"
 #include "preload/torch_bridge.h"
 #include "schedule/kp_schedule.h"

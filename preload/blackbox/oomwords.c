@@ -9,7 +9,7 @@
  *
  * The file, the log, the trace and the command have this one text.
  */
-#include "preload/blackbox/oomwords.h"
+#include "preload/blackbox/oomfile.h"
 
 #include <string.h>
 

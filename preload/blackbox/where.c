@@ -31,7 +31,6 @@
 #include "collector/base/kp_rank.h"
 #include "export/write/out/json.h"
 #include "preload/blackbox/task.h"
-#include "preload/blackbox/wherechildren.h"
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/torch_bridge.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct kp_where_text { /* all zero: empty */
     char *at;
@@ -20,3 +21,12 @@ void kp_where_process(struct kp_json *j, const char *event);
 enum { KP_WHERE_PATH = 4400 };
 void kp_where_path(char path[KP_WHERE_PATH], const char *what);        /* DIR/what-TIME-HOST_PID.json */
 int kp_where_keep(const struct kp_where_text *text, const char *path); /* as a whole file: 0 or -errno */
+
+/* ---- wherechildren.c: what the child processes of this one do, and which were killed ---- */
+
+struct kp_task;
+/* Adds the child processes that a thread has made. */
+void kp_wherechildren_note(uint32_t tid);
+/* Puts ,"children":[...],"lost":[...] and forgets them. */
+void kp_wherechildren_put(struct kp_json *j);
+void kp_wherechildren_call_put(struct kp_json *j, const struct kp_task *task); /* ,"call":"read","words":"reads" */

@@ -12,7 +12,7 @@
  * A program that waits for a child says so by its own frames alone: what that child does, or that it was killed, is
  * the cause. Which ended is known until the program waits for it (a zombie), and where waitpid took it (endlist.c).
  */
-#include "preload/blackbox/wherechildren.h"
+#include "preload/blackbox/where.h"
 
 #include <string.h>
 #include <sys/wait.h>

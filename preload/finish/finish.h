@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "collector/base/kp_config.h"
+#include "export/kp_export.h"
 #include "schedule/kp_schedule.h"
 
 /* had_activity: did the host run any op? */
@@ -27,3 +28,19 @@ int kp_finish_keep(void);
 void kp_finish_tick(void);
 /* At exit: finishes the remaining windows on the calling thread and logs the closing line. */
 void kp_finish_exit(void);
+
+/* ---- newest.c: keeps the newest traces of this process (KPROF_KEEP) ---- */
+
+/* A trace was written. Removes the oldest that this process wrote beyond `most`, with the files that were made of it; 0
+ * keeps all. By the thread that writes traces. */
+void kp_newest_note(const char *path, uint64_t most);
+void kp_newest_forget(void); /* in a forked child: the traces are its parent's */
+
+/* ---- tracewrite.c: writes the trace of a cycle of this process's own spool ---- */
+
+/* What all traces of this process have in common. host_waits: at exit, which may take what room is left. */
+struct kp_export_options kp_tracewrite_options(const struct kp_config *config, bool host_waits);
+/* As kp_export_trace. Logs a failure, once for a reason. */
+int kp_tracewrite(uint32_t cycle, const struct kp_export_options *options, struct kp_export_result *result);
+/* Whether this rank's turn has come to begin. is_alone: one window waits, and nothing else; else it is due at once. */
+bool kp_tracewrite_is_due(bool is_alone);

@@ -10,7 +10,7 @@
  *
  * Only files that this process wrote are removed, and what `kprof run` made of them.
  */
-#include "preload/finish/newest.h"
+#include "preload/finish/finish.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * On fail:   -errno, and one line for a reason
  * Safe in:   signal handlers no; after fork yes
  */
-#include "preload/finish/tracewrite.h"
+#include "preload/finish/finish.h"
 
 #include <errno.h>
 

@@ -9,7 +9,7 @@
  * On fail:   a rank whose file cannot be read is not there
  * Safe in:   signal handlers no; after fork yes
  */
-#include "preload/summary/otherranks.h"
+#include "preload/summary/steplines.h"
 
 #include <errno.h>
 #include <fcntl.h>

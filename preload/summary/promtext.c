@@ -6,7 +6,7 @@
  * Owns:      nothing: the caller has the struct
  * Locks:     none
  */
-#include "preload/summary/promtext.h"
+#include "preload/summary/steplines.h"
 
 #include <string.h>
 

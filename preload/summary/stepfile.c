@@ -10,7 +10,7 @@
  * The file is opened for each write, as the host may close any descriptor, and written at a known place, so a write
  * that failed half way is written over.
  */
-#include "preload/summary/stepfile.h"
+#include "preload/summary/steplines.h"
 
 #include <fcntl.h>
 

@@ -12,7 +12,7 @@
  * frame pointer and the return address. It supports the expressions of compilers and signal frames: a register plus an
  * offset, and the word at that address.
  */
-#include "preload/unwind/rule.h"
+#include "preload/unwind/codemap.h"
 
 #include <string.h>
 

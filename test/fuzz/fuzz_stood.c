@@ -13,7 +13,7 @@
 
 #include "collector/base/kp_jsonread.h"
 #include "export/answers/hang/hangprint.h"
-#include "export/answers/ranks/errorfile.h"
+#include "export/answers/ranks/lastwords.h"
 #include "export/answers/watch/watch.h"
 #include "export/cli/ctl/whereask.h"
 #include "export/read/folder/jobends.h"

@@ -5,7 +5,7 @@
  * {"message": {"message": "ValueError: text", "extraInfo": {"py_callstack": "Traceback ...", "timestamp": "17"}}}, by
  * its decorator `record`, and by its wrapper of a function that it starts as a rank.
  */
-#include "export/answers/ranks/errorfile.h"
+#include "export/answers/ranks/lastwords.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,10 @@
 /* lastwords.h - what a program did when a signal or an exception ended it */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "export/read/tree/chosen.h"
 
 enum { KP_LASTWORDS_BYTES = 1024 };
@@ -21,3 +25,17 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
 const char *kp_lastwords_ended(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* The line of the program's own in which a node ran, by its stack, as the trace's text; "": not known. */
 const char *kp_lastwords_line(const struct kp_tree *tree, size_t node);
+
+/* ---- errorfile.c: what torch.distributed.elastic wrote of a rank's exception (TORCHELASTIC_ERROR_FILE) ---- */
+
+enum { KP_ERRORFILE_TYPE = 80, KP_ERRORFILE_PLACE = 300, KP_ERRORFILE_MOST = 1 << 20 };
+struct kp_errorfile {
+    char type[KP_ERRORFILE_TYPE];   /* "ValueError" */
+    char place[KP_ERRORFILE_PLACE]; /* "train.py:18 main", the innermost line of the program's own; "": not known */
+    int64_t at_ns;                  /* in whole seconds */
+    bool has_lost_peer;             /* it says that another rank was gone */
+};
+/* False: the text is no such file. The text of the exception may hold data of the user, and is not kept. */
+bool kp_errorfile_read(struct kp_errorfile *out, const char *text, size_t bytes);
+/* Reads the file that a trace names. False: there is none, or it is another one. */
+bool kp_errorfile_open(struct kp_errorfile *out, const char *path);

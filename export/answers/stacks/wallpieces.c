@@ -5,7 +5,7 @@
  * Whether the steps are so little of the trace that they alone are shown is known at its end. Until then what lies
  * beside them is kept apart, as the paths' rest.
  */
-#include "export/answers/stacks/wallpieces.h"
+#include "export/answers/stacks/walltime.h"
 
 #include <stdlib.h>
 

@@ -8,6 +8,8 @@
 #pragma once
 
 #include "export/answers/stacks/calltree.h"
+#include "export/read/parse/kineto_pieces.h"
+#include "export/read/tree/chosen.h"
 #include "export/read/tree/tree.h"
 #include "export/read/tree/spans.h"
 
@@ -54,3 +56,18 @@ enum kp_wall_where {
 /* Tells each moment of the main thread and of devices with its part: in far less time, without paths.
  * kp_tree_set_forward_stacks() was called on the tree. */
 void kp_wall_parts_tell(const struct kp_tree *tree, kp_wall_fn tell, void *context);
+
+/* ---- wallpieces.c: call paths of a trace read in pieces (kineto_pieces.h), so that its memory has a bound ---- */
+
+struct kp_wallpieces;
+/* `options`: of time or of GPUs. `all`: not the steps alone. NULL: no memory. */
+struct kp_wallpieces *kp_wallpieces_open(const struct kp_wall_options *options, bool all);
+void kp_wallpieces_close(struct kp_wallpieces *pieces);
+/* For the wish that reads the trace. */
+struct kp_kineto_pieces *kp_wallpieces_reading(struct kp_wallpieces *pieces);
+/* Whether a piece was given. Else the trace is whole. */
+bool kp_wallpieces_has(const struct kp_wallpieces *pieces);
+/* Adds what is left of the trace, and gives the paths, which the caller closes, with the time that they are of
+ * (kp_chosen_fini). NULL: the pieces do not add up to the whole, which must be read again. */
+struct kp_calltree *kp_wallpieces_end(struct kp_wallpieces *pieces, struct kp_kineto *rest, struct kp_wall_told *told,
+                                      struct kp_chosen *chosen);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_oomwords.c - one sentence of an allocation that failed */
-#include "preload/blackbox/oomwords.h"
+#include "preload/blackbox/oomfile.h"
 
 #include <string.h>
 

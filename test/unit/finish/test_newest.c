@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_newest.c - the newest traces stay, the others go with what was made of them */
-#include "preload/finish/newest.h"
+#include "preload/finish/finish.h"
 
 #include <stdio.h>
 #include <stdlib.h>

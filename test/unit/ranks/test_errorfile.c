@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_errorfile.c - what torch.distributed.elastic wrote of an exception */
-#include "export/answers/ranks/errorfile.h"
+#include "export/answers/ranks/lastwords.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_names.c - strings are believed when their hash fits, and found by id */
-#include "collector/read/names.h"
+#include "collector/read/reader.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_wallpieces.c - call paths of a trace in pieces are those of the whole, or it says that it must be read whole */
-#include "export/answers/stacks/wallpieces.h"
+#include "export/answers/stacks/walltime.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_otherranks.c - shares of collectives are those of the same job's ranks that live, of steps not recorded */
-#include "preload/summary/otherranks.h"
+#include "preload/summary/steplines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/summary/stepfile.h"
 #include "test/support/support.h"
 
 #define SECOND UINT64_C(1000000000)

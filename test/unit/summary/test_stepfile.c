@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_stepfile.c - the file of a line a step: whole, in order, and small after many steps */
-#include "preload/summary/stepfile.h"
+#include "preload/summary/steplines.h"
 
 #include <errno.h>
 #include <stdio.h>
