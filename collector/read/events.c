@@ -594,20 +594,20 @@ uint64_t kp_events_first(const struct kp_reader *r, const struct kp_rec_cycle *c
 }
 
 enum { RING_PARTS_MOST = 1 << 24 }; /* more has a damaged file, or a run of months */
-struct looks { /* parts of a ring, counted back from the cycle's end: a bit for each in which an event began */
+struct ring_parts { /* parts of a ring, counted back from the cycle's end: a bit for each in which an event began */
     uint64_t end, ticks;
     uint8_t *busy;
 };
 
-static void look_mark(void *context, uint64_t ticks)
+static void part_mark(void *context, uint64_t ticks)
 {
-    const struct looks *const l = context;
+    const struct ring_parts *const l = context;
     const uint64_t at = (l->end - ticks) / l->ticks;
     l->busy[at / 8] |= (uint8_t)(1 << at % 8);
 }
 
-/* The writer's looks lie elsewhere: so those beside count as well. */
-static bool is_near_busy(const struct looks *l, uint64_t at)
+/* The writer has its parts elsewhere: so those beside count as well. */
+static bool is_near_busy(const struct ring_parts *l, uint64_t at)
 {
     for (uint64_t i = at ? at - 1 : 0; i <= at + 1; i++)
         if (l->busy[i / 8] >> i % 8 & 1) return true;
@@ -616,12 +616,12 @@ static bool is_near_busy(const struct looks *l, uint64_t at)
 
 uint64_t kp_events_ring_begin(const struct kp_reader *r, const struct kp_rec_cycle *cycle, uint64_t ticks)
 {
-    struct looks l = {.end = cycle->end, .ticks = ticks / KP_RING_PARTS + 1};
+    struct ring_parts l = {.end = cycle->end, .ticks = ticks / KP_RING_PARTS + 1};
     const uint64_t parts = (cycle->end - cycle->begin) / l.ticks + 1;
     uint64_t at = 0;
     l.busy = parts < RING_PARTS_MOST ? kp_map_alloc(parts / 8 + 1) : NULL;
     if (!l.busy) return cycle->end - ticks;
-    begins_each(r, cycle, look_mark, &l);
+    begins_each(r, cycle, part_mark, &l);
     for (uint32_t counted = 0; at < parts && counted < KP_RING_PARTS; at++) counted += is_near_busy(&l, at);
     kp_map_free(l.busy, parts / 8 + 1);
     if (at <= KP_RING_PARTS) return cycle->end - ticks;
