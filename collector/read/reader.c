@@ -155,8 +155,8 @@ static int strings_read(struct kp_reader *r)
 }
 
 /*
- * With KPROF_RING a cycle is the last seconds before its end in which something was recorded (record/ring.c). Where room
- * was short, it begins with what is left: the program may have rested at the begin of a whole one.
+ * With KPROF_RING a cycle is the last seconds before its end in which something was recorded (record/ring.c). Where
+ * room was short, it begins with what is left: the program may have rested at the begin of a whole one.
  */
 static void rings_cut(struct kp_reader *r)
 {
