@@ -285,7 +285,8 @@ static int lines_print(struct event_listing *w, const struct kp_kineto *trace, c
     w->since_ns = trace->start_ns - trace->base_ns;
     const struct event_filter *f = w->f;
     char why[160];
-    if (f->first_step >= 0 && kp_stepspans_cut(&w->marks, f->first_step, f->last_step, &w->steps, why, sizeof why))
+    if (f->first_step >= 0 &&
+        kp_stepspans_cut(&w->marks, trace, f->first_step, f->last_step, &w->steps, why, sizeof why))
         return kp_cli_fail("events", "%s: no event of step %ld-%ld: %s", path, f->first_step, f->last_step, why);
     kp_spans_settle(&w->steps);
     const int rc = kp_sorted_each(w->lines, line_give, w);

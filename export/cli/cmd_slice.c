@@ -87,7 +87,8 @@ static int spans_make(struct slice_command *s, const struct kp_kineto *trace, co
     const int64_t since_ns = trace->start_ns - trace->base_ns;
     struct kp_spans time = {0};
     char why[160], meant[KP_NAMEGUESS_MOST + 24];
-    if (s->first_step >= 0 && kp_stepspans_cut(&s->marks, s->first_step, s->last_step, &s->spans, why, sizeof why))
+    if (s->first_step >= 0 &&
+        kp_stepspans_cut(&s->marks, trace, s->first_step, s->last_step, &s->spans, why, sizeof why))
         return kp_cli_fail("slice", "%s: %s", label, why);
     kp_spans_settle(&s->spans);
     if (s->within && !s->spans.count)

@@ -82,7 +82,20 @@ def generating(path):
     return trace.write(path)
 
 
-BUILT = {"workers": with_workers, "edges": edges, "names of modules": named_modules, "screens": trace_make, "evaluations": evaluating, "evaluations and a save": saving, "prompts": generating,
+def by_hand(path):
+    """No optimizer: parameters are written behind each second backward pass."""
+    trace, engine = advicetraces.Trace(), "autograd::engine::evaluate_function: "
+    for i in range(12):
+        base = 1000 + 1000 * i + 50 * (i % 2)
+        trace.add("cpu_op", "aten::mm", 1, base, 300, **{"Sequence number": 1, "Fwd thread id": 0})
+        trace.add("cpu_op", engine + "MmBackward0", 1, base + 310, 400, **{"Sequence number": 1, "Fwd thread id": 1})
+        trace.add("cpu_op", engine + "torch::autograd::AccumulateGrad", 1, base + 710, 10)
+        if i % 2:
+            trace.add("cpu_op", "aten::sub_", 1, base + 730, 20)
+    return trace.write(path)
+
+
+BUILT = {"by hand": by_hand, "workers": with_workers, "edges": edges, "names of modules": named_modules, "screens": trace_make, "evaluations": evaluating, "evaluations and a save": saving, "prompts": generating,
          "a host ahead": lambda path: ahead(path, 1000)}
 
 

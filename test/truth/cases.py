@@ -121,6 +121,8 @@ CASES = [
       for way, told in WAITS.items()),
     *(Case(f"waits: {way}, stacks of ops", "waiting.py", STACKS, [Told("waits-in-step", "idle_ms", line="waiting.py", severity="critical")], args=[way],
            unsaid=BATCHES) for way in WAITS if way != "file"),
+    *(Case(f"waits: no optimizer, {way}", "byhand.py", ["--with-stack", "1"], [Told("sleeps-in-step", "wait_ms", line="byhand.py", severity="critical")], args=[way],
+           unsaid=BATCHES, quick=way == "gan") for way in ("micro", "gan", "func")),
     Case("waits: its twin", "waiting.py", STACKS, [], args=["compute"]),
     Case("9 recompilation", "recompiles.py", STACKS, [AGAIN], args=["aot_eager"], quick=True),
     Case("9 recompilation, its size", "recompiles.py", [*STACKS, "--record-shapes"], args=["aot_eager"], told=[

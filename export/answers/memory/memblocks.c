@@ -400,7 +400,7 @@ static void steps_of_optimizers(struct kp_memview *view)
         step_add(view, from_ns, n->end_ns, (long)view->step_count);
         from_ns = n->end_ns + 1;
     }
-    static const char *const sources[] = {"Optimizer.step", "Optimizer.step", "DataLoader", "kprof_step"};
+    static const char *const sources[] = {"Optimizer.step", "Optimizer.step", "DataLoader", "kprof_step", "backward"};
     view->step_source = sources[ends.kind];
 }
 

@@ -147,6 +147,7 @@ static void steps_put(const struct kp_page *page, struct kp_jsonout *j)
     struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
     kp_step_split_all(splits, page->tree, chosen);
     kp_jsonout_bool(j, "by_optimizer", chosen->ended_by == KP_STEPENDS_OPTIMIZER);
+    kp_jsonout_bool(j, "by_passes", chosen->ended_by == KP_STEPENDS_PASS);
     kp_jsonout_open(j, "steps", '[');
     for (size_t i = 0; i < chosen->step_count; i++) {
         const struct kp_step *step = &chosen->steps[i];

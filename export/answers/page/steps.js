@@ -87,6 +87,7 @@ function stepsBuild(trace) {
   byId("bars").replaceChildren(...steps.map((_, i) => barMake(steps, i, high)));
   numbersPlace();
   byId("steps-note").textContent = (trace.head.by_optimizer ? "A step lasts from one call of the optimizer's step() to the next. " : "") +
+    (trace.head.by_passes ? "A step lasts from the end of its backward passes to that of the next step's. " : "") +
     "Click a step to have all views below show it. Shift adds steps to it.";
   byId("steps-table").replaceChildren();
   tableMake(byId("steps-table"), [{ key: "name", title: "Step" }, { key: "time", title: "Time", format: timeText, share: true },

@@ -16,8 +16,7 @@ static bool is_of_steps(const struct kp_tree *tree, struct kp_stepends *ends, ui
 {
     const struct kp_kineto *const t = tree->trace;
     const struct kp_kineto_event *e = kp_tree_event(tree, node);
-    if (e->kind != KP_KINETO_ANNOTATION) return false;
-    if (kp_kineto_is_step(kp_kineto_text(t, e->name)))
+    if (e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_step(kp_kineto_text(t, e->name)))
         return strcmp(kp_kineto_text(t, e->concrete), KP_STEPENDS_STARTUP) != 0;
     return kp_stepends_may(t, e) && kp_stepends_counts(ends, t, e);
 }
@@ -33,11 +32,17 @@ static void lane_note(struct kp_walllane *lane, const struct kp_tree *tree, uint
     lane->is_process = e->tid == e->pid;
     lane->is_named |= e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID);
     lane->is_engine |= e->kind == KP_KINETO_OP && part == KP_PART_BACKWARD;
+    lane->has_other |= e->kind == KP_KINETO_OP && part != KP_PART_BACKWARD;
 }
 
-/* The main thread has most of the steps, or else the process's own id, or else comes first. */
+static bool is_engine_alone(const struct kp_walllane *lane) { return lane->is_engine && !lane->has_other; }
+
+/* The main thread has most of the steps, or else the process's own id, or else comes first. A thread of the engine
+ * alone has passes that end steps, but is not it. */
 static bool is_rather_main(const struct kp_walllane *lane, const struct kp_walllane *than)
 {
+    const bool is_alone = is_engine_alone(lane);
+    if (is_alone != is_engine_alone(than)) return !is_alone;
     if (lane->steps != than->steps) return lane->steps > than->steps;
     return lane->is_process && !than->is_process;
 }

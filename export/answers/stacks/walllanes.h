@@ -13,7 +13,8 @@ struct kp_walllane { /* a thread */
     uint32_t *nodes; /* by time */
     size_t count, capacity, steps;
     bool is_engine, is_process,
-        is_named; /* is_engine: one of autograd's. is_named: its id, or its process's, is text */
+        is_named;   /* is_engine: one of autograd's. is_named: its id, or its process's, is text */
+    bool has_other; /* than the engine's ops */
 };
 struct kp_walllanes { /* all zero: empty */
     struct kp_stepends ends;

@@ -408,7 +408,8 @@ static void wall_line_print(FILE *out, const struct kp_top_report *r)
     const bool is_part = r->choice->within && s->steps < r->chosen->step_total;
     if (is_part && s->steps) part_steps_print(out, r->chosen);
     else if (!r->choice->within && r->chosen->ended_by && s->steps + 1 == r->chosen->optimizer_steps)
-        fprintf(out, ", %zu steps (step 0 is left out: its start was not seen)", r->chosen->optimizer_steps);
+        fprintf(out, ", %zu steps%s (step 0 is left out: its start was not seen)", r->chosen->optimizer_steps,
+                kp_stepends_by(r->chosen->ended_by));
     else if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
     else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
     else if (r->choice->within) fputs(is_part ? ", in no whole step" : "", out);

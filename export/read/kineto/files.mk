@@ -12,6 +12,7 @@ SRC_kineto := \
     export/read/kineto/kineto_works.c \
     export/read/kineto/overlaps.c \
     export/read/kineto/pagefaults.c \
+    export/read/kineto/passends.c \
     export/read/kineto/phasetail.c \
     export/read/kineto/phasetimes.c \
     export/read/kineto/stepends.c
@@ -21,5 +22,6 @@ UNIT_kineto := \
     test/unit/kineto/test_kineto_processes.c \
     test/unit/kineto/test_kineto_windows.c \
     test/unit/kineto/test_overlaps.c \
+    test/unit/kineto/test_passends.c \
     test/unit/kineto/test_phasetail.c \
     test/unit/kineto/test_phasetimes.c

@@ -122,12 +122,14 @@ struct kp_kineto {
     int64_t memory_unkept;                /* kprof_memory_unkept: blocks of before whose size is not known */
     bool has_memory_before;
     bool keep_works;
-    bool lasting_names;     /* as kp_framename_lasting() makes them */
-    bool has_stacks;        /* some event carries its call stack */
-    bool has_heap;          /* the host's heap was traced beside it: set by what found that */
-    bool has_step_ends;     /* ours: it marks which ranges ended a step (stepends.h) */
-    bool is_ours;           /* libkprof wrote it: kp_tree_fill_stacks() fills all stacks of such a file */
-    kp_kineto_keep_fn keep; /* see kp_kineto_wish */
+    bool lasting_names;         /* as kp_framename_lasting() makes them */
+    bool has_stacks;            /* some event carries its call stack */
+    bool has_heap;              /* the host's heap was traced beside it: set by what found that */
+    bool has_step_ends;         /* ours: it marks which ranges ended a step (stepends.h) */
+    int64_t pass_pid, pass_tid; /* then, of the thread that calls the engine */
+    bool has_pass_ends;         /* backward passes end its steps, and some are flagged (passends.h) */
+    bool is_ours;               /* libkprof wrote it: kp_tree_fill_stacks() fills all stacks of such a file */
+    kp_kineto_keep_fn keep;     /* see kp_kineto_wish */
     const void *keep_context;
     bool torn; /* the file ended early; the events before the cut are here */
 };
@@ -142,6 +144,11 @@ static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t
     return kp_strings_get(trace->strings, id);
 }
 
+/* A thread of any process in the trace, as a key. */
+static inline uint64_t kp_tree_thread(const struct kp_kineto_event *e)
+{
+    return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
+}
 static inline uint32_t kp_kineto_shapes(const struct kp_kineto_event *e)
 {
     return e->flags & KP_KINETO_LISTS ? e->concrete : e->shapes;
@@ -157,6 +164,14 @@ static inline bool kp_kineto_is_loader_start(const char *name)
 static inline bool kp_kineto_is_loader(const char *name)
 {
     return strncmp(name, "enumerate(DataLoader)#", 22) == 0 || kp_kineto_is_loader_start(name);
+}
+
+/* Autograd's engine has a range around each node that it runs: these words, and the node's name. */
+#define KP_ENGINE_RANGE "autograd::engine::evaluate_function: "
+#define KP_ACCUMULATE_GRAD "torch::autograd::AccumulateGrad"
+static inline bool kp_kineto_is_engine(const char *name)
+{
+    return strncmp(name, KP_ENGINE_RANGE, sizeof KP_ENGINE_RANGE - 1) == 0;
 }
 
 /* Is it the name of a step's range? Its number stands behind the '#'. */

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "export/read/kineto/kineto_facts.h"
+#include "export/read/kineto/passends.h"
 
 static enum kp_stepends_kind kind_of(const char *name)
 {
+    if (kp_kineto_is_engine(name)) return KP_STEPENDS_PASS;
     if (kp_stepends_is_optimizer(name)) return KP_STEPENDS_OPTIMIZER;
     return strncmp(name, "enumerate(DataLoader)#", 22) == 0 ? KP_STEPENDS_BATCH : KP_STEPENDS_CALL;
 }
@@ -22,6 +24,7 @@ static bool is_void(const struct kp_kineto *trace, const struct kp_kineto_event 
 
 bool kp_stepends_may(const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
+    if (e->kind == KP_KINETO_OP) return kp_passends_ends(trace, e);
     if (e->kind != KP_KINETO_ANNOTATION) return false;
     if (!trace->has_step_ends) return kp_stepends_is_optimizer(kp_kineto_text(trace, e->name));
     return strcmp(kp_kineto_text(trace, e->concrete), KP_STEPENDS_MARK) == 0 && !is_void(trace, e);
@@ -29,7 +32,8 @@ bool kp_stepends_may(const struct kp_kineto *trace, const struct kp_kineto_event
 
 const char *kp_stepends_what(enum kp_stepends_kind kind)
 {
-    static const char *const names[] = {"", "optimizer step", "the load of batch", "kprof_step()"};
+    static const char *const names[] = {"", "optimizer step", "the load of batch", "kprof_step()",
+                                        "the last backward pass of step"};
     return names[kind];
 }
 
@@ -43,6 +47,6 @@ bool kp_stepends_counts(struct kp_stepends *ends, const struct kp_kineto *trace,
         memcpy(ends->name, name, strnlen(name, sizeof ends->name - 1));
     }
     ends->kind = kind_of(name);
-    if (trace->has_step_ends || is_first) return true;
+    if (trace->has_step_ends || is_first || ends->kind == KP_STEPENDS_PASS) return true;
     return pid == ends->pid && tid == ends->tid && strncmp(name, ends->name, sizeof ends->name - 1) == 0;
 }

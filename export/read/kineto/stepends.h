@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stepends.h - which ranges end the steps of a trace that marks none: an optimizer's, else loads of batches */
+/* stepends.h - which ranges end the steps of a trace that marks none: an optimizer's, else loads of
+ * batches, or backward passes */
 #pragma once
 
 #include <string.h>
@@ -11,7 +12,13 @@
 
 #define KP_STEPENDS_STARTUP "start-up" /* the value of args.partial, in a step that the program's start is in */
 
-enum kp_stepends_kind { KP_STEPENDS_NONE, KP_STEPENDS_OPTIMIZER, KP_STEPENDS_BATCH, KP_STEPENDS_CALL };
+enum kp_stepends_kind {
+    KP_STEPENDS_NONE,
+    KP_STEPENDS_OPTIMIZER,
+    KP_STEPENDS_BATCH,
+    KP_STEPENDS_CALL,
+    KP_STEPENDS_PASS
+};
 
 /* Whose steps count, of those that are seen in the order of time. All zero: none was seen. */
 struct kp_stepends {
@@ -30,5 +37,10 @@ bool kp_stepends_may(const struct kp_kineto *trace, const struct kp_kineto_event
  * by its range's name and thread.
  */
 bool kp_stepends_counts(struct kp_stepends *ends, const struct kp_kineto *trace, const struct kp_kineto_event *event);
+/* " by backward passes", where these end the steps; else "". */
+static inline const char *kp_stepends_by(enum kp_stepends_kind kind)
+{
+    return kind == KP_STEPENDS_PASS ? " by backward passes" : "";
+}
 /* What ends a step, before its number: "optimizer step", "the load of batch"; "": the trace marks its steps. */
 const char *kp_stepends_what(enum kp_stepends_kind kind);

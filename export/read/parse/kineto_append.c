@@ -97,4 +97,8 @@ void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from)
     if (from->first_ns < to->first_ns) to->first_ns = from->first_ns;
     to->has_stacks |= from->has_stacks;
     to->has_heap |= from->has_heap;
+    if (!from->has_pass_ends) return;
+    to->has_pass_ends = true;
+    to->pass_pid = from->pass_pid;
+    to->pass_tid = from->pass_tid;
 }

@@ -15,6 +15,7 @@
 
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/kineto_processes.h"
+#include "export/read/kineto/passends.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/store/qsort.h"
 
@@ -292,6 +293,10 @@ int kp_kineto_pieces_look(struct kp_kineto_pieces *p, struct kp_kineto *t)
     if (!p->has_memory) t->memory_count = 0;
     if (t->count < p->next || t->count < kp_kineto_piece_events) return 0;
     steps_learn(p, t);
+    if (!p->has_steps && !p->ends.is_known && kp_passends_may(t)) { /* which pass ends a step, all of them tell */
+        p->next = t->count * 2;
+        return 0;
+    }
     struct behind *behind = behind_make(t);
     const bool is_late = p->has_given && behind[0].start_ns < p->since_ns;
     const struct cut cut = is_late ? (struct cut){0, 0} : cut_find(p, t, behind);

@@ -8,6 +8,7 @@
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/kineto/kineto_processes.h"
 #include "export/read/kineto/kineto_windows.h"
+#include "export/read/kineto/passends.h"
 #include "export/read/kineto/phasetimes.h"
 
 struct reading {
@@ -56,6 +57,7 @@ static void trace_settle(struct kp_kineto *trace)
     kp_kineto_part_processes(trace);
     kp_phasetail_cut(trace);
     kp_kineto_windows_note(trace);
+    if (trace->count) kp_passends_mark(trace);
 }
 
 static void explain(const struct kp_kineto_parser *parser, const struct kp_kineto *trace, const char *path, char *why,

@@ -197,13 +197,30 @@ static void step_add(struct kp_chosen *out, int64_t start_ns, int64_t end_ns, lo
     *KP_KINETO_NEXT(out->steps, out->step_count, out->step_capacity) = (struct kp_step){start_ns, end_ns, 0, number};
 }
 
+bool kp_chosen_thread(struct kp_thread_of_steps *out, const struct kp_tree *tree)
+{
+    const struct kp_kineto *const t = tree->trace;
+    *out = (struct kp_thread_of_steps){t->pass_pid, t->pass_tid};
+    for (size_t i = 0; i < tree->count && !t->has_pass_ends; i++) {
+        const struct kp_node *const node = &tree->nodes[i];
+        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+        if (node->on_device || node->is_async) continue;
+        if (!kp_node_is_step(tree, node) && !kp_stepends_may(t, e) &&
+            !kp_name_begins(event_name(tree, node), "Optimizer."))
+            continue;
+        *out = (struct kp_thread_of_steps){e->pid, e->tid};
+        return true;
+    }
+    return t->has_pass_ends;
+}
+
 /* Without a schedule a trace marks no steps. Then a step lasts from what ended the last one to the next of these. */
 static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        if (!node->is_annotation || node->on_device || node->is_async || !kp_stepends_may(tree->trace, e)) continue;
+        if (node->on_device || node->is_async || !kp_stepends_may(tree->trace, e)) continue;
         if (!kp_stepends_counts(&seam->ends, tree->trace, e) || node->end_ns <= seam->optimizer_ns) continue;
         if (seam->optimizer_number++) step_add(out, seam->optimizer_ns, node->end_ns, seam->optimizer_number - 1);
         seam->optimizer_ns = node->end_ns;

@@ -97,5 +97,10 @@ int64_t kp_chosen_asked_ns(const struct kp_chosen *chosen, const struct kp_tree 
 bool kp_chosen_has_gpu(const struct kp_chosen *chosen, const struct kp_tree *tree);
 /* Whether the node is one step, ProfilerStep#N, of the host. Such a step need not be whole. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
+struct kp_thread_of_steps {
+    int64_t pid, tid;
+};
+/* Of the first step, or of the first range that may end one. False: the trace has none. */
+bool kp_chosen_thread(struct kp_thread_of_steps *out, const struct kp_tree *tree);
 
 #define KP_CHOSEN_NO_CALLS "; Python's calls are not recorded: --with-stack 1"

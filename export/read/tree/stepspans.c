@@ -15,9 +15,11 @@
 void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     const char *name = kp_kineto_text(trace, e->name);
+    if (!steps->count) kp_passends_see(&steps->passes, e, 0);
     const bool is_range = e->kind == KP_KINETO_ANNOTATION, is_step = kp_kineto_is_step(name);
     if (e->phase != 'X' || (!is_range && !(e->kind == KP_KINETO_OP && is_step))) return;
     if (!is_step && !kp_stepends_may(trace, e)) return;
+    kp_passends_fini(&steps->passes);
     steps->has_steps |= is_step;
     steps->are_marked |= trace->has_step_ends;
     const bool is_named = e->flags & KP_KINETO_TEXT_PID;
@@ -53,12 +55,25 @@ static void optimizer_number(struct kp_stepspans *steps)
     steps->count = kept;
 }
 
-int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct kp_spans *out, char *why,
-                     size_t why_bytes)
+static void passes_add(struct kp_stepspans *steps, const struct kp_kineto *trace)
+{
+    if (!kp_passends_may(trace)) return;
+    kp_passends_settle(&steps->passes, trace);
+    for (size_t i = 0; i < steps->passes.count; i++) {
+        const struct kp_pass_op *const op = &steps->passes.ops[i];
+        *KP_KINETO_NEXT(steps->of, steps->count, steps->capacity) = (struct kp_stepmark){
+            op->start_ns, op->end_ns, op->has_names ? -1 : op->pid, op->has_names ? -1 : op->tid, op->name, -1};
+    }
+    steps->are_marked = true;
+}
+
+int kp_stepspans_cut(struct kp_stepspans *steps, const struct kp_kineto *trace, long first, long last,
+                     struct kp_spans *out, char *why, size_t why_bytes)
 {
     char span[80], asked[80];
     long least = -1, most = -1;
     size_t found = 0;
+    if (!steps->count) passes_add(steps, trace);
     if (steps->count && !steps->has_steps) optimizer_number(steps);
     for (size_t i = 0; i < steps->count; i++) {
         const struct kp_stepmark *s = &steps->of[i];
@@ -80,5 +95,6 @@ int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct k
 void kp_stepspans_fini(struct kp_stepspans *steps)
 {
     free(steps->of);
+    kp_passends_fini(&steps->passes);
     *steps = (struct kp_stepspans){0};
 }

@@ -121,14 +121,6 @@ static inline double kp_tree_span_us(const struct kp_tree *tree, size_t node)
     double start = (double)(n->start_ns - tree->trace->start_ns) / 1000.0;
     return (double)(n->end_ns - tree->trace->start_ns) / 1000.0 - start;
 }
-/* A thread of any process in the trace, as a key. */
-static inline uint64_t kp_tree_thread(const struct kp_kineto_event *e)
-{
-    return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
-}
-/* Autograd's engine has a range around each node that it runs: these words, and the node's name. */
-#define KP_ENGINE_RANGE "autograd::engine::evaluate_function: "
-#define KP_ACCUMULATE_GRAD "torch::autograd::AccumulateGrad"
 static inline bool kp_name_begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 /* NULL ends the names. */
 static inline bool kp_name_is_one_of(const char *name, const char *const *names)

@@ -12,7 +12,7 @@ static int cut(struct little *t, long first, long last, struct kp_spans *out, ch
     struct kp_stepspans steps = {0};
     *out = (struct kp_spans){0};
     for (size_t i = 0; i < t->trace->count; i++) kp_stepspans_see(&steps, t->trace, &t->trace->events[i]);
-    const int rc = kp_stepspans_cut(&steps, first, last, out, why, bytes);
+    const int rc = kp_stepspans_cut(&steps, t->trace, first, last, out, why, bytes);
     kp_spans_settle(out);
     kp_stepspans_fini(&steps);
     return rc;
@@ -30,6 +30,18 @@ static void same_as_chosen(struct little *t, long first, long last)
         assert_int_equal(found.of[i].end_ns, t->chosen.spans.of[i].end_ns);
     }
     kp_spans_fini(&found);
+}
+
+/* By hand: a backward and what its update writes, of one parameter. */
+static void backward_passes_end_steps_where_nothing_else_does(void **state)
+{
+    struct little *t = *state;
+    for (int i = 0; i < 5; i++) {
+        op(t, "aten::mm", 100 * i, 20);
+        op(t, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 100 * i + 30, 40);
+        op(t, "aten::sub_", 100 * i + 80, 5);
+    }
+    same_as_chosen(t, 2, 3);
 }
 
 static void marked_steps_go_before_an_optimizers(void **state)
@@ -87,6 +99,7 @@ static void a_trace_without_steps_says_how_to_mark_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(backward_passes_end_steps_where_nothing_else_does),
         LITTLE(marked_steps_go_before_an_optimizers),
         LITTLE(an_optimizers_steps_are_numbered_by_time),
         LITTLE(marked_ends_of_steps_count_alone),

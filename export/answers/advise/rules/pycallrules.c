@@ -65,7 +65,7 @@ static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const str
     struct kp_spans without = {0};
     int64_t until = INT64_MIN;
     uint32_t was = 0; /* the line of the op before, if that is in a call */
-    if (!kp_waits_thread(&thread, x)) return;
+    if (!kp_chosen_thread(&thread, x->tree)) return;
     if (call->is_without_collectives) kp_costrules_spans(x, KP_NAME_COLLECTIVE, &without);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];

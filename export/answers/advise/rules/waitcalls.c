@@ -29,20 +29,6 @@ static const char *name_of(const struct kp_costrules *x, int32_t node)
     return kp_kineto_text(x->tree->trace, kp_tree_call_name(x->tree, &x->tree->nodes[node]));
 }
 
-bool kp_waits_thread(struct kp_thread_of_steps *out, const struct kp_costrules *x)
-{
-    for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *const node = &x->tree->nodes[i];
-        const struct kp_kineto_event *const e = kp_tree_event(x->tree, i);
-        if (node->on_device || node->is_async) continue;
-        if (!kp_node_is_step(x->tree, node) && strncmp(kp_kineto_text(x->tree->trace, e->name), "Optimizer.", 10) != 0)
-            continue;
-        *out = (struct kp_thread_of_steps){e->pid, e->tid};
-        return true;
-    }
-    return false;
-}
-
 const char *kp_waits_function(const struct kp_costrules *x)
 {
     const char *const source = kp_kineto_fact(x->tree->trace, "kprof.step_source"), *const rule = kp_kineto_fact(
@@ -149,7 +135,7 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
 {
     struct waitcall_walk w = {.out = out};
     *out = (struct kp_waitcalls){.x = x};
-    if (!kp_waits_thread(&w.thread, x)) return;
+    if (!kp_chosen_thread(&w.thread, x->tree)) return;
     w.has_ops = ops_mark(x);
     w.is_input = input_mark(x);
     w.is_step = steps_mark(x);
@@ -298,7 +284,7 @@ const char *kp_waitcalls_feeder(const struct kp_costrules *x)
     struct kp_keyindex known = {0};
     const char *text = NULL;
     double most = 0;
-    const bool has_thread = kp_waits_thread(&f.steps, x);
+    const bool has_thread = kp_chosen_thread(&f.steps, x->tree);
     for (size_t at = 0; has_thread && feeder_find(&f, &known, &at);) {
         f.ns = f.queue_ns = 0;
         kp_selftime_each(x->tree, feeder_take, &f);

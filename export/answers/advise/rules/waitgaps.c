@@ -70,7 +70,7 @@ void kp_waitgaps_find(struct kp_waitgaps *out, const struct kp_costrules *x, dou
     struct waitgap_walk g = {.x = x, .large_ns = large_ns};
     struct kp_thread_of_steps thread;
     *out = (struct kp_waitgaps){.node = -1, .of = kp_kineto_zeros(x->out->steps + 1, sizeof *out->of)};
-    if (!kp_waits_thread(&thread, x)) return;
+    if (!kp_chosen_thread(&thread, x->tree)) return;
     gaps_walk(&g, &thread);
     const struct waitgap_place *const of = g.keys.rows;
     size_t most = 0;

@@ -9,11 +9,6 @@
 /* Beside the kinds of calls: the own code of a function of the program. */
 #define KP_PYWAIT_OWN ((int)KP_PYWAIT_KINDS)
 
-struct kp_thread_of_steps {
-    int64_t pid, tid;
-};
-/* Of the first step or optimizer's step. False: the trace has none. */
-bool kp_waits_thread(struct kp_thread_of_steps *out, const struct kp_costrules *rules);
 /* The function whose calls are the steps, as a glob of its bare name: a step begins where the call before it ends, so
  * it has the time between calls, too. NULL: steps are no calls. */
 const char *kp_waits_function(const struct kp_costrules *rules);

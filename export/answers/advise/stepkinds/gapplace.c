@@ -30,7 +30,7 @@ struct gaps {
     struct kp_keyindex keys; /* line << 32 | call; rows: struct gap_cost */
     struct gap_cost sought;  /* for under_take: its ns is with callees */
     bool *under;             /* by node: it is what is sought, or runs in it */
-    int64_t pid, tid;        /* of the thread that trains */
+    struct kp_thread_of_steps thread;
 };
 
 static bool is_work(const struct kp_tree *tree, size_t i)
@@ -41,24 +41,18 @@ static bool is_work(const struct kp_tree *tree, size_t i)
     return is & KP_NAME_LOADER || (e->kind == KP_KINETO_OP && !(is & KP_NAME_RANGE));
 }
 
-/* Finds what works at all, and the thread whose step or optimizer comes first. */
+/* Finds what works at all, and the thread of the steps. */
 static void work_find(struct gaps *g, const struct kp_costrules *x)
 {
-    bool has_thread = false;
+    (void)kp_chosen_thread(&g->thread, x->tree);
     for (size_t i = 0; i < x->evaluated.count; i++)
         kp_spans_add(&g->worked, x->evaluated.of[i].start_ns, x->evaluated.of[i].end_ns);
     for (size_t i = 0; i < x->read_idle.count; i++)
         kp_spans_add(&g->worked, x->read_idle.of[i].start_ns, x->read_idle.of[i].end_ns);
     for (size_t i = 0; i < g->tree->count; i++) {
         const struct kp_node *node = &g->tree->nodes[i];
-        const struct kp_kineto_event *e = kp_tree_event(g->tree, i);
         if (node->on_device || node->is_async) continue;
         if (is_work(g->tree, i)) kp_spans_add(&g->worked, node->start_ns, node->end_ns);
-        const char *name = kp_kineto_text(g->tree->trace, e->name);
-        if (has_thread || !(kp_node_is_step(g->tree, node) || strncmp(name, "Optimizer.", 10) == 0)) continue;
-        has_thread = true;
-        g->pid = e->pid;
-        g->tid = e->tid;
     }
     kp_spans_settle(&g->worked);
 }
@@ -97,7 +91,7 @@ static void step_charge(struct gaps *g, size_t step, size_t place, double ns)
 static bool is_of_thread(const struct gaps *g, size_t node)
 {
     const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
-    return e->kind == KP_KINETO_PYTHON && e->pid == g->pid && e->tid == g->tid;
+    return e->kind == KP_KINETO_PYTHON && e->pid == g->thread.pid && e->tid == g->thread.tid;
 }
 
 /* The time without an op in a piece of a call, each step by its weight; of_steps: charges the steps instead. */
