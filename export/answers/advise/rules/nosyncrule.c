@@ -96,6 +96,7 @@ static void line_tell(const struct kp_costrules *x, int32_t node, struct kp_find
 
 void kp_rules_no_sync(struct kp_costrules *x)
 {
+    if (x->out->mean_ns[KP_SPLIT_COMM] <= 0) return;
     const struct passes p = passes_of(x);
     if (p.updates < UPDATES_LEAST || (double)p.needless < NEEDLESS_SHARE * (double)p.sent) return;
     if (!p.is_placed) {
