@@ -486,9 +486,9 @@ def generates(more):
     return trace.each(make)
 
 
-def rests(dur):
+def rests(dur, **facts):
     """No op runs for so long before the last one."""
-    trace = Trace(kprof=CALM, cost=dur)
+    trace = Trace(kprof={**CALM, **facts}, cost=dur)
     def make(base):
         trace.add("cpu_op", "aten::mm", 1, base, 950 - dur, **{"Call stack": WELL})
         trace.add("cpu_op", "aten::add", 1, base + 950, 50, **{"Call stack": SICK})

@@ -147,6 +147,15 @@ def test_kernels_of_float32_units_use_no_tensor_cores(kernel, told, tmp_path):
     assert ([finding["id"] for finding in advice["findings"]], advice["gpu"]["tensor_cores"]) == (told, pytest.approx(int("tf32" in kernel)))
 
 
+@pytest.mark.parametrize("dur, waited, cost, share", [(600, 0, 600, 0.6), (600, 500, 300, 0.6), (900, 900, 90, 0.9), (300, 500, None, None)])
+def test_time_without_an_op_is_told_without_its_waits_for_a_core(dur, waited, cost, share, tmp_path):
+    """The thread never sleeps: each part of a step has the waits by its length."""
+    trace = advicetraces.rests(dur, core_had_us=4 * (1000 - waited), core_waited_us=4 * waited)
+    findings = [finding for finding in advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"] if finding["id"] == "no-op-runs"]
+    assert [(finding["step_ms"], finding["share"]) for finding in findings] == ([] if cost is None else [(pytest.approx(cost / 1000), pytest.approx(share))])
+    assert all("of it before" not in finding["what"] for finding in findings), findings
+
+
 @pytest.mark.parametrize("count, dur, told", [(4, 800, ["no-op-runs"]), (2, 2000, ["no-op-runs"]), (4, 500, []), (4, 150, [])])
 def test_gaps_before_ops_of_one_line_are_told_together(count, dur, told, tmp_path):
     """As a mask that each layer makes: 5 % of a step, in gaps of 0.5 ms or more."""

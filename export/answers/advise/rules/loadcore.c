@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loadcore.c - takes the time in which its thread had no core out of what the loading of data costs
+ * loadcore.c - takes the time in which its thread had no core out of what the loading of data costs, or the time
+ * without an op
  *
  * The kernel counts that for a step, and no trace tells in which part of it. A thread that sleeps wants no core, so the
- * parts in which it is awake have the wait by their length. It sleeps in the loading as long as in the whole window, at
- * most. Where that is not known, it may sleep in all of the loading, and nothing is taken out.
+ * parts in which it is awake have the wait by their length. It sleeps in such a part as long as in the whole window, at
+ * most. Where that is not known, it may sleep in all of the part, and nothing is taken out.
  */
 #include "export/answers/advise/rules/loadwaits.h"
 
@@ -37,19 +38,19 @@ double kp_loadcore_asleep_ns(const struct kp_costrules *x)
     const double had_us = kp_costrules_fact(x, "kprof.core_had_us"),
                  waited_us = kp_costrules_fact(x, "kprof.core_waited_us");
     double ns = -1e3 * (had_us + waited_us);
-    if (!(had_us > 0) || !are_all(x, chosen)) return -1;
+    if (!(had_us > 0) || chosen->ended_by == KP_STEPENDS_PASS || !are_all(x, chosen)) return -1;
     for (size_t i = 0; i < chosen->step_count; i++) ns += (double)(chosen->steps[i].end_ns - chosen->steps[i].start_ns);
     return ns > 0 ? ns : 0;
 }
 
-/* Of the loading of all steps, the share in which the thread is awake for sure. */
-static double awake_share(const struct kp_costrules *x)
+/* Of a part of all steps, the share in which the thread is awake for sure. */
+static double awake_share(const struct kp_costrules *x, enum kp_split_part part)
 {
     const struct kp_costrules *const of = x->whole ? x->whole : x;
     const double asleep = kp_loadcore_asleep_ns(x);
-    double loading = 0;
-    for (size_t i = 0; i < of->chosen->step_count; i++) loading += (double)of->splits[i].part_ns[KP_SPLIT_LOADING];
-    return asleep >= 0 && asleep < loading ? 1 - asleep / loading : 0;
+    double sum = 0;
+    for (size_t i = 0; i < of->chosen->step_count; i++) sum += (double)of->splits[i].part_ns[part];
+    return asleep >= 0 && asleep < sum ? 1 - asleep / sum : 0;
 }
 
 /* By step, ns. A trace that names no steps has the wait of all of them: by their length. */
@@ -73,23 +74,23 @@ static size_t loading_count(const struct kp_step_split *splits, size_t count)
 }
 
 struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const struct kp_step_split *splits,
-                                         struct kp_loadcore *out)
+                                         enum kp_split_part part, struct kp_loadcore *out)
 {
     struct kp_costrules of = *rules;
     of.splits = splits;
-    const double awake = awake_share(rules), steps = (double)rules->out->steps;
+    const double awake = awake_share(rules, part), steps = (double)rules->out->steps;
     double *const waits = waits_of(&of);
     struct kp_step_split *const rest = kp_kineto_room(rules->out->steps + 1, sizeof *rest);
     *out = (struct kp_loadcore){0};
     for (size_t i = 0; i < rules->out->steps; i++) {
-        const double loading = (double)splits[i].part_ns[KP_SPLIT_LOADING], step = (double)splits[i].step_ns;
-        const double wanted = step - (1 - awake) * loading, all = waits[i] < wanted ? waits[i] : wanted;
-        const double of_loading = wanted > 0 ? all * awake * loading / wanted : 0;
+        const double of_part = (double)splits[i].part_ns[part], step = (double)splits[i].step_ns;
+        const double wanted = step - (1 - awake) * of_part, all = waits[i] < wanted ? waits[i] : wanted;
+        const double without = wanted > 0 ? all * awake * of_part / wanted : 0;
         rest[i] = splits[i];
         if (!(awake > 0)) continue;
-        rest[i].part_ns[KP_SPLIT_LOADING] -= (int64_t)of_loading;
+        rest[i].part_ns[part] -= (int64_t)without;
         rest[i].step_ns -= (int64_t)all;
-        out->load_ns += of_loading / steps;
+        out->load_ns += without / steps;
         out->step_ns += all / steps;
     }
     out->loading_steps = loading_count(rest, rules->out->steps);

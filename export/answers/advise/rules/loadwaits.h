@@ -31,13 +31,13 @@ bool kp_loadepochs_each(const struct kp_costrules *rules, struct kp_finding *out
 /* ---- loadcore.c: what of it is time in which the machine had no core for the thread ---- */
 
 struct kp_loadcore {
-    double load_ns, step_ns; /* the mean of a step: what was taken out of its loading, and of all of it */
+    double load_ns, step_ns; /* the mean of a step: what was taken out of the part, and of all of it */
     size_t loading_steps;    /* that load something */
 };
 /* How long the thread of the steps slept in all of them: it had no core, and wanted none. -1: not known. */
 double kp_loadcore_asleep_ns(const struct kp_costrules *rules);
-/* The splits without what the loading surely has of that time, their steps without all of it. The caller frees them. */
+/* The splits without what a part surely has of that time, their steps without all of it. The caller frees them. */
 struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const struct kp_step_split *splits,
-                                         struct kp_loadcore *out);
+                                         enum kp_split_part part, struct kp_loadcore *out);
 /* loadplace.c: the line that the loading of data spends most time in, or those around; what to change. */
 void kp_loadplace_tell(const struct kp_costrules *rules, const struct kp_loadcore *taken, struct kp_finding *out);

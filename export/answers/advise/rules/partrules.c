@@ -117,10 +117,10 @@ static void small_place_tell(const struct kp_costrules *x, struct kp_finding *f,
 }
 
 /* The place before which most of the time without an op lies may have a part of it alone. */
-static void gap_place_tell(const struct kp_costrules *x, struct kp_finding *f)
+static void gap_place_tell(const struct kp_costrules *x, double part, struct kp_finding *f)
 {
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
-    const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
+    const double ns = most ? part * (double)most->ns / (double)x->out->steps : 0;
     if (!f->is_gap || !(ns > 0)) return;
     if (2 * ns < f->step_ns) small_place_tell(x, f, ns);
     else if (ns < ITSELF_SHARE * f->step_ns)
@@ -128,13 +128,15 @@ static void gap_place_tell(const struct kp_costrules *x, struct kp_finding *f)
     if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
 }
 
-/* Where Python's calls were recorded, one of them filled the gaps. */
-static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
+/* Where Python's calls were recorded, one of them filled the gaps. `part`: of these, all but the waits for a core. */
+static void gap_tell(const struct kp_costrules *x, double part, struct kp_finding *f)
 {
     double *weights = kp_kineto_room(x->out->steps + 1, sizeof *weights);
     for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
-    const struct kp_gap_call call = kp_gapplace_tell(x, weights, f->step_ns, f);
+    struct kp_gap_call call = kp_gapplace_tell(x, weights, f->step_ns / part, f);
     free(weights);
+    call.ns *= part;
+    call.itself_ns *= part;
     if (call.ns > 0 && f->is_gap) {
         f->what = kp_costrules_text(x, "no operator runs, %.3g ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
         f->change = lines_change;
@@ -144,7 +146,7 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
             x, "no operator runs, %.3g ms of it in %s%s", call.ns / 1e6, f->where,
             has_callees ? kp_costrules_text(x, " and what it calls (itself %.3g ms)", call.itself_ns / 1e6) : "");
         f->change = call.is_python ? own_change : call_change;
-    } else gap_place_tell(x, f);
+    } else gap_place_tell(x, part, f);
 }
 
 struct place_seeking {
@@ -276,14 +278,18 @@ static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule
 static struct kp_step_split *judged_of(const struct kp_costrules *x, const struct advice_rule *rule,
                                        const struct kp_step_split *splits, struct kp_loadcore *taken)
 {
-    if (is_no_op(x->out, rule)) return without_reads(x, splits);
+    if (is_no_op(x->out, rule)) {
+        struct kp_step_split *const of = without_reads(x, splits), *const out =
+                                                                       kp_loadcore_splits(x, of, KP_SPLIT_IDLE, taken);
+        free(of);
+        return out;
+    }
     if (rule->measure != KP_SPLIT_LOADING || kp_part_is_of_others(x, KP_SPLIT_LOADING)) return NULL;
-    return kp_loadcore_splits(x, splits, taken);
+    return kp_loadcore_splits(x, splits, KP_SPLIT_LOADING, taken);
 }
 
 /* Loading has its own line, and its change, where the step itself loads. */
-static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, double judged_ns,
-                         struct kp_finding *f)
+static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, struct kp_finding *f)
 {
     const bool is_each = kp_loadepochs_each(x, f);
     if (!is_each && f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
@@ -291,6 +297,11 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
         f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
                                : "the step waits for data, because the DataLoader has no workers";
     }
+}
+
+/* Its share is of steps without waits for a core. */
+static void core_tell(const struct kp_loadcore *taken, double judged_ns, struct kp_finding *f)
+{
     if (taken->step_ns >= KP_CORE_WAITED_MUCH * (judged_ns + taken->step_ns)) f->of.core_ns = judged_ns;
 }
 
@@ -326,6 +337,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     const bool is_found = f.steps >= KP_STEPS_LEAST && judged_ns > 0 && f.step_ns >= rule->bound * judged_ns;
     if (is_found && rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, rest ? rest : splits, &f);
     free(rest);
+    core_tell(&taken, judged_ns, &f);
     if (!is_found) no_op_note(x, rule, f);
     if (!is_found) return false;
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
@@ -335,10 +347,11 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (is_no_op(out, rule) && tree->trace->has_heap) return false; /* it was traced */
     if (is_no_op(out, rule)) {
         f.is_critical &= f.share >= NO_OP_CRITICAL;
-        f.steps = gap_steps(x, f.step_ns, NULL);
-        gap_tell(x, &f);
+        const double part = f.step_ns / (f.step_ns + taken.load_ns);
+        f.steps = gap_steps(x, f.step_ns / part, NULL);
+        gap_tell(x, part, &f);
     }
-    if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, judged_ns, &f);
+    if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, &f);
     out->findings[out->count++] = f;
     return true;
 }
@@ -353,19 +366,25 @@ static bool one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (!most || x->tree->trace->has_heap) return false;
-    const double judged_ns = cost_measure(&f, splits, x->out->steps, KP_SPLIT_IDLE, ONE_GAP_SHARE);
+    struct kp_loadcore taken;
+    struct kp_step_split *const rest = kp_loadcore_splits(x, splits, KP_SPLIT_IDLE, &taken);
+    const double judged_ns = cost_measure(&f, rest, x->out->steps, KP_SPLIT_IDLE, ONE_GAP_SHARE);
+    const double part = f.step_ns > 0 ? f.step_ns / (f.step_ns + taken.load_ns) : 1;
+    free(rest);
+    core_tell(&taken, judged_ns, &f);
     f.of.is_trained = x->trained && x->evaluated.count;
-    f.step_ns = (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
+    f.step_ns = part * (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return false;
-    if ((double)most->most_ns > 3 * f.step_ns || 2 * (double)most->most_ns < f.step_ns) return false;
-    f.steps = gap_steps(x, f.step_ns, most);
+    const double most_ns = part * (double)most->most_ns;
+    if (most_ns > 3 * f.step_ns || 2 * most_ns < f.step_ns) return false;
+    f.steps = gap_steps(x, f.step_ns / part, most);
     if (2 * f.steps < (x->whole ? x->whole : x)->chosen->step_count)
         return false; /* a single one that is shorter than 3 means, of a few steps */
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);
     place_tell(&f, x->places, rule, x->tree);
     if (is_of_reads(x, f.where)) return false;
-    gap_tell(x, &f);
+    gap_tell(x, part, &f);
     if (f.what == rule->what) f.change = gap_change;
     else if (f.change != own_change)
         f.change = "Move that line out of the step, or run it less often. `kprof report --by line` has the other "
