@@ -119,22 +119,32 @@ static void view_put(FILE *out, const struct kp_memview *view, const struct memo
     }
 }
 
+static int out_open(const struct memory_command *m, struct kp_outfile *file)
+{
+    return kp_outfile_open(file, m->out) ? kp_cli_fail("memory", "%s: %s", m->out, kp_outfile_why(file)) : KP_EXIT_DONE;
+}
+
+static int out_close(const struct memory_command *m, struct kp_outfile *file, int rc)
+{
+    if (!kp_outfile_close(file, rc == KP_EXIT_DONE)) return rc;
+    return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", kp_outfile_why(file));
+}
+
 /* view NULL: the trace tells of the host's heap alone. */
 static int show_it(const struct kp_memview *view, const struct memory_command *m, const struct kp_mem_show *show,
                    bool several)
 {
-    FILE *out = m->out ? fopen(m->out, "we") : stdout;
-    if (!out) return kp_cli_fail("memory", "%s: %s", m->out, kp_cli_write_why(errno));
+    struct kp_outfile file;
+    if (out_open(m, &file)) return KP_EXIT_BAD_INPUT;
+    FILE *const out = file.to;
     if (m->form == FORM_TABLE && (several || m->has_told))
         kp_cli_say(out, "%s%s:", m->has_told ? "\n" : "", show->label);
     if (m->form == FORM_HTML) kp_mempage_write(out, view, show, show->members);
     else if (show->members && (!view || m->form == FORM_TABLE)) heap_put(out, m, show->members);
     if (view && m->form != FORM_HTML) view_put(out, view, m, show);
-    bool failed = fflush(out) != 0 || ferror(out);
-    if (out != stdout) failed |= fclose(out) != 0;
-    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", kp_cli_write_why(errno));
-    kp_outfile_tell_drawing(m->out);
-    return KP_EXIT_DONE;
+    const int rc = out_close(m, &file, KP_EXIT_DONE);
+    if (rc == KP_EXIT_DONE) kp_outfile_tell_drawing(m->out);
+    return rc;
 }
 
 /* The trace has no event of torch's memory. */
@@ -243,12 +253,10 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
                            "%s: no profile of the heap%s; record with kprof run --malloc trace (of tensors kprof "
                            "memory says what grows)",
                            source->label, source->is_spool ? "" : " (NAME.heap.zst) beside it");
-    FILE *out = m->out ? fopen(m->out, "we") : stdout;
-    int rc = out ? profile_put(m, p, source, out) : KP_EXIT_BAD_INPUT;
-    const bool failed = !out || fflush(out) != 0 || ferror(out);
-    if (out && out != stdout) fclose(out);
+    struct kp_outfile file;
+    int rc = out_open(m, &file);
+    if (rc == KP_EXIT_DONE) rc = out_close(m, &file, profile_put(m, p, source, file.to));
     kp_profile_close(p);
-    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", kp_cli_write_why(errno));
     if (rc == KP_EXIT_DONE) kp_outfile_tell(m->out);
     return rc;
 }

@@ -195,7 +195,10 @@ def test_the_spool_of_a_running_or_killed_program_is_read_as_its_profile(program
         program.kill()
     killed = [read(spool, *form) for form in forms]
     assert killed[0] == running[0] and json.loads(killed[1])["total"] == json.loads(running[1])["total"]
-    assert "no step in it" in harness.cli("memory", "--leaks", spool).stderr
+    kept = spool.with_name("leaks.txt")
+    kept.write_text("of before")
+    said = harness.cli("memory", "--leaks", spool, "-o", kept)  # a file is whole, or stays as it was
+    assert said.returncode == 1 and "no step in it" in said.stderr and kept.read_text() == "of before"
     assert harness.cli("recover", tmp_path).returncode == 0
     profile = next(tmp_path.glob("*.heap.zst"))
     assert [read(profile, *form) for form in forms] == killed

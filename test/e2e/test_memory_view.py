@@ -120,6 +120,11 @@ def test_the_drawing_is_one_file(mine, tmp_path):
     assert "<svg" in page and "the peak, by op" in page
 
 
+def test_a_dash_is_standard_output(mine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert memory(mine.trace, "-o", "-") == memory(mine.trace) and not list(tmp_path.iterdir())
+
+
 def test_out_of_memory_and_no_memory(ours):
     text = memory(ours("memory.py", schedule="wait=1,warmup=1,active=6,repeat=1", KPROF_PROFILE_MEMORY=1, **harness.LATE).trace)
     assert re.search(r"Out of memory at [\d.]+ ms \(step 4\): 1048576.00 TiB requested.* in aten::empty", text)
