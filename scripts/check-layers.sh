@@ -160,7 +160,7 @@ schedule/breach.c preload/source.h
 schedule/breach.c collector/record/kp_record.h
 export/breach.c collector/record/kp_record.h
 export/breach.c schedule/kp_schedule.h
-export/write/trace/breach.c export/answers/torchtable/table.h
+export/write/trace/breach.c export/answers/torchtable/keyavg.h
 export/write/trace/breach.c schedule/kp_schedule.h
 export/write/gpu/breach.c export/write/heap/allocations.h
 export/write/heap/breach.c export/write/gpu/gpu.h
@@ -180,7 +180,7 @@ export/cli/breach.c export/write/out/json.h
 export/cli/breach.c export/write/gpu/gpu.h
 export/cli/breach.c export/answers/page/pageparts.h
 export/cli/breach.c collector/record/kp_record.h
-preload/run/breach.c export/answers/torchtable/table.h
+preload/run/breach.c export/answers/torchtable/keyavg.h
 preload/torch/breach.c collector/record/record_internal.h
 preload/torch/breach.c preload/hook/got.h
 preload/hook/breach.c preload/torch/torch.h

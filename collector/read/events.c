@@ -20,7 +20,6 @@
 #include "collector/read/api_calls.h"
 #include "collector/read/crossing.h"
 #include "collector/read/merge.h"
-#include "collector/read/nesting.h"
 #include "collector/read/order.h"
 #include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"

@@ -9,7 +9,7 @@
  */
 #include <stddef.h>
 
-#include "collector/read/nesting.h"
+#include "collector/read/crossing.h"
 #include "collector/base/kp_poison.h"
 
 void kp_nesting_fit(struct kp_nesting *nesting, uint64_t *start_ns, uint64_t *end_ns)

@@ -13,7 +13,6 @@
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankjson.h"
 #include "export/answers/runadvice/judged.h"
-#include "export/answers/top/phaserows.h"
 #include "export/answers/top/toprows.h"
 #include "export/answers/top/toptable.h"
 #include "export/cli/cli.h"

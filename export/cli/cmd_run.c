@@ -18,7 +18,7 @@
 
 #include "collector/base/kp_io.h"
 #include "export/read/folder/beside.h"
-#include "export/answers/runadvice/endranks.h"
+#include "export/answers/runadvice/runadvice.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/read/folder/endnote.h"
 #include "export/read/folder/jobends.h"

@@ -18,7 +18,7 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/tree/chosen.h"
 #include "export/answers/stacks/flame.h"
-#include "export/answers/torchtable/folded.h"
+#include "export/answers/torchtable/keyavg.h"
 #include "export/show/units.h"
 #include "export/answers/stacks/walltime.h"
 #include "export/read/kineto/overlaps.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "export/answers/torchtable/table.h"
+#include "export/answers/torchtable/keyavg.h"
 
 struct kp_report_torch {
     struct kp_keyavg_options group;

@@ -10,7 +10,7 @@
 #include "export/answers/heapview/heapview.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/answers/memory/memblocks.h"
-#include "export/answers/torchtable/table.h"
+#include "export/answers/torchtable/keyavg.h"
 #include "test/support/kineto_text.h"
 
 #define FILE_AT(path) ((const struct kp_texts){kp_text_file_each, path})

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* endranks.c - what the other ranks' traces of a run that has just ended tell of one rank's findings */
-#include "export/answers/runadvice/endranks.h"
 
 #include <string.h>
 

@@ -35,3 +35,10 @@ void kp_runadvice_print(const struct kp_runadvice *all, bool several);
  * them that are critical. */
 void kp_runadvice_guesses_print(const struct kp_runadvice *all, bool several);
 void kp_runadvice_fini(struct kp_runadvice *all);
+
+/* ---- endranks.c: what the other ranks' traces of a run that has just ended tell of one rank's findings ---- */
+
+/* Compares the ranks of the run where the trace at `path` is one of several, and their traces are read quickly:
+ * `advised->has_read_ranks` says so then. Unasked it reads fewer. */
+void kp_endranks_tell(struct kp_advised *advised, const char *path, const char *folder, const struct timespec *since,
+                      bool is_asked);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* phaserows.c - the phases of a run, a row each: steps, a step's length, and where its time goes */
-#include "export/answers/top/phaserows.h"
+#include "export/answers/top/toptable.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* folded.c - makes a line of each event's call stack, as torch's export_stacks does */
-#include "export/answers/torchtable/folded.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 /* keyavg.h - torch's key_averages() over a trace: self times, rows by key. Times are as in tree.h. */
 #pragma once
 
+#include <stdio.h>
+
 #include "export/read/tree/tree.h"
 
 struct kp_row {
@@ -40,3 +42,33 @@ const char *kp_keyavg_keys(void); /* the names, blank-separated, for the usage m
 
 /* Returns an op's FLOPs by torch's formula, 0 if torch has none. */
 double kp_flops(const char *name, const char *shapes, const char *concrete, bool is_first_tensor);
+
+/* ---- folded.c: call stacks with their times, for torch's export_stacks and flame graphs ---- */
+
+/* Reads a metric of export_stacks: self_cpu_time_total or self_cuda_time_total (also xpu, privateuse1, device). Returns
+ * false for another name. */
+bool kp_folded_metric(const char *name, bool *on_device);
+/*
+ * Calls `fn` for every event with a stack and at least one microsecond, in torch's order. Frames go from the outermost
+ * to the innermost, joined by ';'. A blank in them becomes '_'.
+ */
+typedef void (*kp_folded_fn)(void *context, const char *stack, int64_t us);
+void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context);
+
+/* ---- table.c: prints rows the way key_averages().table() does, letter for letter ---- */
+
+struct kp_table_options {
+    const char *sort_by;                        /* NULL: order of first appearance */
+    const char *header;                         /* NULL: none */
+    long row_limit;                             /* -1: all */
+    int name_width, shapes_width, source_width; /* most letters; 0: no limit */
+    bool top_level_only;
+    char time_unit; /* 's', 'm', 'u'; 0: by size */
+};
+#define KP_TABLE_DEFAULTS                                                          \
+    {                                                                              \
+        .row_limit = 100, .name_width = 55, .shapes_width = 80, .source_width = 75 \
+    }
+
+/* Sorts the rows by sort_by, if set, and prints them. Without rows it prints nothing. -EINVAL: unknown key. */
+int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_options *options);

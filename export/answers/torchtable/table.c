@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* table.c - writes the text of key_averages().table(): columns, widths, frame, numbers */
-#include "export/answers/torchtable/table.h"
+#include "export/answers/torchtable/keyavg.h"
 
 #include <errno.h>
 #include <inttypes.h>

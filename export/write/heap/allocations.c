@@ -18,7 +18,6 @@
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_heap.h"
 #include "export/write/heap/blockstack.h"
-#include "export/write/heap/heaptrack_write.h"
 #include "export/write/out/scratch.h"
 #include "export/write/out/slice.h"
 #include "collector/base/kp_poison.h"

@@ -15,7 +15,6 @@
  * it ends. "# arena + ADDRESS BYTES FRAME" and "# arena - ADDRESS" tell of the memory in which Python keeps small
  * objects, which are no blocks of the heap. "# installed LIST" has the packages whose lines are not the program's.
  */
-#include "export/write/heap/heaptrack_write.h"
 
 #include <errno.h>
 #include <string.h>

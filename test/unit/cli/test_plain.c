@@ -8,11 +8,10 @@
 
 #include "collector/base/kp_utf8.h"
 #include "export/answers/heapview/heapview.h"
-#include "export/answers/torchtable/folded.h"
+#include "export/answers/torchtable/keyavg.h"
 #include "export/show/html.h"
 #include "export/answers/memory/memblocks.h"
 #include "export/show/plain.h"
-#include "export/answers/torchtable/table.h"
 #include "test/support/spool.h"
 
 /* Sets a clipboard, clears the screen, forges a line; the same in 8-bit controls, as UTF-8 and as bytes that are

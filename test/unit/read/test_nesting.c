@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "collector/read/nesting.h"
+#include "collector/read/crossing.h"
 
 static struct kp_nesting nesting;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_folded.c - lines of export_stacks, stacks out of Python calls, flame graphs */
-#include "export/answers/torchtable/folded.h"
+#include "export/answers/torchtable/keyavg.h"
 
 #include <stdio.h>
 #include <stdlib.h>

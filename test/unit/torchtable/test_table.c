@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/answers/torchtable/table.h"
+#include "export/answers/torchtable/keyavg.h"
 #include "test/support/kineto_text.h"
 
 /* Prints the table of a trace text; the caller frees it. */
