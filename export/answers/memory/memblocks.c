@@ -267,8 +267,7 @@ static int address_order(const void *a, const void *b)
 
 static struct kp_mem_block *block_add(struct kp_memview *view, const struct record *r, int64_t bytes)
 {
-    view->blocks = kp_kineto_grow(view->blocks, &view->block_capacity, view->block_count + 1, sizeof *view->blocks);
-    struct kp_mem_block *b = &view->blocks[view->block_count++];
+    struct kp_mem_block *b = KP_KINETO_NEXT(view->blocks, view->block_count, view->block_capacity);
     *b = (struct kp_mem_block){.from_ns = r->at_ns,
                                .to_ns = INT64_MAX,
                                .bytes = bytes,

@@ -12,8 +12,7 @@ int32_t kp_view_add(struct kp_view_tab *tab, int32_t parent, const char *name)
 {
     char plain[NAME_MAX_BYTES];
     const int32_t at = (int32_t)tab->count;
-    tab->rows = kp_kineto_grow(tab->rows, &tab->capacity, tab->count + 1, sizeof *tab->rows);
-    struct kp_view_row *row = &tab->rows[tab->count++];
+    struct kp_view_row *row = KP_KINETO_NEXT(tab->rows, tab->count, tab->capacity);
     kp_plain_text(plain, sizeof plain, name, strlen(name));
     *row = (struct kp_view_row){
         .step = KP_VIEW_NONE, .parent = parent, .first = KP_VIEW_NONE, .last = KP_VIEW_NONE, .next = KP_VIEW_NONE};

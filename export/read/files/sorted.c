@@ -92,8 +92,7 @@ static void spill(struct kp_sorted *s)
 {
     if (!s->file && !(s->file = file_open())) s->error = -errno;
     if (s->rows_n) qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
-    s->runs = kp_kineto_grow(s->runs, &s->runs_capacity, s->runs_n + 1, sizeof *s->runs);
-    struct run *run = &s->runs[s->runs_n++];
+    struct run *run = KP_KINETO_NEXT(s->runs, s->runs_n, s->runs_capacity);
     if (s->most && (uint64_t)s->written + s->used + s->rows_n * sizeof *s->rows > s->most) s->error = -EDQUOT;
     *run = (struct run){.at = s->written, .end = s->written, .number = s->runs_n};
     for (size_t i = 0; i < s->rows_n && !s->error; i++) {

@@ -153,8 +153,7 @@ uint32_t kp_tree_overload(const struct kp_tree *tree, const struct kp_node *node
 static struct kp_node *node_add(struct kp_tree *tree, size_t event)
 {
     const struct kp_kineto_event *e = &tree->trace->events[event];
-    tree->nodes = kp_kineto_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
-    struct kp_node *node = &tree->nodes[tree->count++];
+    struct kp_node *node = KP_KINETO_NEXT(tree->nodes, tree->count, tree->capacity);
     *node = (struct kp_node){.event = (uint32_t)event,
                              .name = e->name,
                              .parent = -1,
