@@ -94,6 +94,7 @@ static const char *reason_of(enum kp_ctl_verb verb, int err)
 
 static uint64_t spool_bytes(void) { return kp_record_is_open() ? kp_record_taken() : 0; }
 
+/* By kp_fmt: kp_json maps 256 KB. No text here has a quote: rank.c and phases.c give letters, the host is tested. */
 static size_t status(char *answer, size_t bytes)
 {
     struct kp_window_state now;
