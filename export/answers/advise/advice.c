@@ -266,10 +266,10 @@ static const char *missing_of(struct kp_costrules *x, bool is_behind)
                "active=1000. To count calls "
                "of a function: --step call:MODULE:FUNCTION (kprof doctor --steps lists some). Without steps: kprof "
                "report";
-    if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more: kprof run --schedule ...";
+    if (steps < KP_STEPS_LEAST) return "fewer than two whole steps. To record 21: kprof run --schedule 10-30";
     if (is_behind)
         return "the GPU falls behind: in these steps the host launches more work than the GPU finishes. Record more "
-               "steps: kprof run --schedule ...";
+               "steps: kprof run --schedule 10-30";
     return lost_of(x);
 }
 

@@ -120,33 +120,52 @@ const char *kp_framename_between(struct kp_frametext *out, const char *a, const 
     return text;
 }
 
-/* The end of what no view shows: an address, or the type that pybind11 names behind its module. `at` if nothing. */
-static const char *unshown_end(const char *at, const char *end)
+struct lasting { /* a text that is written without what differs from run to run */
+    char *data;
+    size_t used;
+};
+
+/* The type that pybind11 names behind its module is left out: ".pybind11_detail_function_record_v1_...". */
+static void lasting_add(struct lasting *l, const char *at, const char *end)
 {
-    static const char address[] = " at 0x", record[] = ".pybind11_detail_function_record_";
-    const char *p = at;
-    if ((size_t)(end - at) > sizeof address - 1 && memcmp(at, address, sizeof address - 1) == 0) {
-        for (p += sizeof address - 1; p < end && isxdigit((unsigned char)*p);) p++;
-        return p - at > (ptrdiff_t)sizeof address - 1 ? p : at;
+    static const char record[] = ".pybind11_detail_function_record_";
+    const char *found;
+    while ((found = memmem(at, (size_t)(end - at), record, sizeof record - 1))) {
+        memcpy(l->data + l->used, at, (size_t)(found - at));
+        l->used += (size_t)(found - at);
+        for (at = found; at < end && *at != ' ' && *at != '>' && *at != ';';) at++;
     }
-    if ((size_t)(end - at) > sizeof record - 1 && memcmp(at, record, sizeof record - 1) == 0)
-        while (p < end && *p != ' ' && *p != '>' && *p != ';') p++;
-    return p;
+    memcpy(l->data + l->used, at, (size_t)(end - at));
+    l->used += (size_t)(end - at);
+}
+
+/* Finds " at 0x" by its rarest letter, which costs less than memmem() does. */
+static const char *address_find(const char *from, const char *end)
+{
+    static const char before[] = " at 0";
+    enum { BYTES = sizeof before - 1 };
+    for (const char *at = from; (at = memchr(at, 'x', (size_t)(end - at))); at++)
+        if (at - from >= BYTES && memcmp(at - BYTES, before, BYTES) == 0) return at - BYTES;
+    return NULL;
 }
 
 const char *kp_framename_lasting(struct kp_frametext *out, const char *text, size_t *bytes)
 {
-    if (!memchr(text, '>', *bytes) || !memmem(text, *bytes, " at 0x", 6)) return text;
-    char *const lasting = room_for(out, *bytes + 1);
-    size_t used = 0;
-    for (const char *at = text, *end = text + *bytes; at < end;) {
-        const char *behind = *at == ' ' || *at == '.' ? unshown_end(at, end) : at;
-        if (behind == at) lasting[used++] = *at++;
-        at = behind > at ? behind : at;
+    enum { BYTES = sizeof " at 0x" - 1 };
+    const char *const end = text + *bytes, *at = text;
+    const char *found = memchr(text, '>', *bytes) ? address_find(text, end) : NULL;
+    if (!found) return text;
+    struct lasting l = {room_for(out, *bytes + 1), 0};
+    for (; found; found = address_find(at, end)) {
+        const char *behind = found + BYTES;
+        while (behind < end && isxdigit((unsigned char)*behind)) behind++;
+        lasting_add(&l, at, behind > found + BYTES ? found : behind);
+        at = behind;
     }
-    lasting[used] = 0;
-    *bytes = used;
-    return lasting;
+    lasting_add(&l, at, end);
+    l.data[l.used] = 0;
+    *bytes = l.used;
+    return l.data;
 }
 
 const char *kp_framename_shown(struct kp_frametext *out, const char *frame)
