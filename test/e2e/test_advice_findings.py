@@ -135,6 +135,19 @@ def test_a_line_that_detaches_is_not_told_to(tmp_path):
         assert others.startswith("Do not keep a step's graph or tensors: ")
 
 
+@pytest.mark.parametrize("forward, told", [(advicetraces.SICK, "Do not keep a step's graph or tensors: "), (advicetraces.WELL, "That line computes without gradients: a cache, "),
+                                           (None, "Do not keep a step's graph or tensors: ")])
+def test_memory_of_a_line_without_gradients_may_be_a_cache(forward, told, tmp_path):
+    """Backward goes through the line, through another alone, or is not recorded."""
+    trace = advicetraces.keeps(False)
+    if forward:
+        trace.add("cpu_op", "aten::mul", 1, 10991, 2, **{"Call stack": forward, "Fwd thread id": 0, "Sequence number": 7})
+        trace.add("cpu_op", "autograd::engine::evaluate_function: MulBackward0", 1, 10994, 4, **{"Fwd thread id": 1, "Sequence number": 7})
+        trace.add("cpu_op", "MulBackward0", 1, 10995, 2, **{"Fwd thread id": 1, "Sequence number": 7})
+    found, = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert found["change"].startswith(told) and "functools.lru_cache() a maxsize" in found["change"] and "A tensor as a key is a new key" in found["change"], found
+
+
 XMMA = "sm80_xmma_gemm_f32f32_{}_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_{}_aligna4_alignc4_execute_kernel__5x_cublas"
 
 

@@ -157,26 +157,44 @@ static void left_find(struct memory_walk *w, bool gpu, struct kp_cost *left, str
     kp_keyindex_fini(&addresses);
 }
 
-static const char keep_change[] = "Do not keep a step's graph or tensors: use total += loss.item(), and .detach() what "
-                                  "is stored. `kprof memory` shows what grows, and where it is allocated.";
-static const char detached_change[] =
-    "That line already detaches, so it keeps tensors without their graph. Keep numbers (.item()), keep fewer, or drop "
-    "old ones. `kprof memory` shows what grows, and where it is allocated.";
+#define CACHES "Give functools.lru_cache() a maxsize, and drop old entries of a list or a dict. "
+#define KEY "A tensor as a key is a new key in each step. "
+#define GRAPH "Do not keep a step's graph or tensors: use total += loss.item(), and .detach() what is stored. "
+#define SHOWN "`kprof memory` shows what grows, and where it is allocated."
+static const char keep_change[] = GRAPH "A cache keeps tensors as well. " CACHES KEY SHOWN;
+static const char cached_change[] =
+    "That line computes without gradients: a cache, a list or a dict may keep its tensors. " CACHES KEY SHOWN;
+static const char detached_change[] = "That line already detaches, so it keeps tensors without their graph. Keep "
+                                      "numbers (.item()), or keep fewer. " CACHES SHOWN;
 
-/* Does the program's line call detach()? Autograd itself does where it stores a gradient. */
-static bool is_detached(const struct kp_costrules *x, const char *line)
+/* What the program's line does, in any step. Autograd calls detach() itself where it stores a gradient. */
+struct line_use {
+    bool detaches, is_trained; /* is_trained: backward goes through it */
+    bool has_backward;         /* the recording tells of which ops backward is */
+};
+
+static struct line_use use_of(const struct kp_costrules *x, const char *line)
 {
-    bool is = false;
-    for (size_t i = 0; i < x->tree->count && !is; i++) {
+    struct line_use use = {0};
+    for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
-        const uint32_t stack = kp_tree_stack(x->tree, node);
-        if (node->on_device || !stack || strcmp(kp_costrules_name(x, (int32_t)i), "aten::detach") != 0 ||
-            kp_node_is_in(x->tree, (int32_t)i, KP_NAME_ENGINE))
-            continue;
-        const uint32_t own = kp_ownline_of(x->tree->trace, stack);
-        is = own && strcmp(kp_kineto_text(x->tree->trace, own), line) == 0;
+        const bool detaches = !node->on_device && strcmp(kp_costrules_name(x, (int32_t)i), "aten::detach") == 0 &&
+                              !kp_node_is_in(x->tree, (int32_t)i, KP_NAME_ENGINE);
+        use.has_backward |= node->forward >= 0;
+        if (node->on_device || (!detaches && node->forward < 0)) continue;
+        const uint32_t own = kp_costplace_line(x->tree, detaches ? (int32_t)i : node->forward);
+        if (!own || strcmp(kp_kineto_text(x->tree->trace, own), line) != 0) continue;
+        use.detaches |= detaches;
+        use.is_trained |= !detaches;
     }
-    return is;
+    return use;
+}
+
+static const char *change_of(const struct kp_costrules *x, const char *line)
+{
+    const struct line_use use = line ? use_of(x, line) : (struct line_use){0};
+    if (use.detaches) return detached_change;
+    return use.has_backward && !use.is_trained ? cached_change : keep_change;
 }
 
 /* The last step is left out: its blocks may live on into the next one. */
@@ -186,7 +204,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     const size_t steps = x->chosen->step_count;
     struct kp_cost left = kp_cost_open(x);
     struct left_lines lines = {0};
-    struct kp_finding f = {.id = KP_FINDING_GROWS, .change = keep_change};
+    struct kp_finding f = {.id = KP_FINDING_GROWS};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, &left, &lines);
     f.what = kp_costrules_text(x, "each step leaves %smemory allocated%s", gpu ? "GPU " : "", lines_text(x, &lines));
     for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
@@ -194,7 +212,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     f.is_critical = f.step_bytes >= LEFT_CRITICAL;
     if (f.steps >= LEFT_STEPS * (double)(steps - 1) && f.step_bytes >= LEFT_LEAST && steps >= STEPS_FOR_GROWTH) {
         kp_costplaces_tell(&left.places, x->tree->trace, &f);
-        if (f.line && is_detached(x, f.line)) f.change = detached_change;
+        f.change = change_of(x, f.line);
         kp_costrules_tell(x, &f);
     }
     kp_costplaces_fini(&left.places);
