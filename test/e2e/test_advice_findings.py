@@ -88,6 +88,24 @@ def test_page_faults_are_told_with_what_they_cost(taken, said, change, severity,
     assert [line.endswith(": `kprof advise`") for line in faults] == [bool(said)] * len(faults)  # which has something to say
 
 
+@pytest.mark.parametrize("made, told", [(210, ["optimizer-unfused"]), (70, ["optimizer-unfused", "page-faults"])])
+def test_page_faults_of_an_update_are_told_with_the_optimizer(made, told, tmp_path):
+    """New tensors take longer than those that are updated in place by what the page faults cost, or no longer."""
+    trace = advicetraces.faulting(cost=0, minor=100, many=4)
+    for number in range(advicetraces.STEPS):
+        base, dur = 10000 + 1000 * number, 40
+        model, = [e for e in trace.events if e["name"].startswith("aten::") and e["ts"] == base]
+        model["dur"] = 500
+        trace.add("user_annotation", "Optimizer.step#Adam.step", 1, base + 510, 480)
+        at = base + 510
+        for op, us in ("aten::mul_", dur), ("aten::lerp_", dur), ("aten::sqrt", made), ("aten::addcdiv_", dur):
+            trace.add("cpu_op", op, 1, at, us, **{"Call stack": advicetraces.SICK})
+            at += us
+    findings = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert [f["id"] for f in findings] == told, findings
+    assert ("Its new tensors take most of the 100 page faults per step." in findings[0]["change"]) == (len(told) == 1), findings[0]
+
+
 @pytest.mark.parametrize("name, severity", [("no-op-runs", "critical"), ("low-occupancy", "critical"), ("launch-blocking", "critical"), ("memory-grows", "critical"),
                                              ("gpu-idle", "warning"), ("slow-steps", "warning"), ("data-loading", "warning"), ("memory-near-peak", "warning")])
 def test_a_fifth_of_half_of_the_steps_is_critical_however_few_they_are(name, severity, tmp_path):

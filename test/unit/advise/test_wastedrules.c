@@ -147,6 +147,32 @@ static void a_gradient_without_shapes_is_not_judged(void **state)
     assert_int_equal(found, 1);
 }
 
+/* The gradient takes 2 % of a step, and an optimizer `update` us. */
+static size_t small_unjudged(struct little *t, int update)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step);
+        event(t, "cpu_op", "aten::relu", 1, begin, 1200, "");
+        event(t, "cpu_op", "aten::embedding_dense_backward", 1, begin + 1300, 40, "");
+        event(t, "user_annotation", "Optimizer.step#Adagrad.step", 1, begin + 1400, update, "");
+        event(t, "cpu_op", "aten::add_", 1, begin + 1400, update, "");
+    }
+    const struct kp_advice a = advise(t);
+    size_t found = 0;
+    for (size_t i = 0; i < a.unjudged_count; i++) found += strstr(a.unjudged[i], "rows of an embedding") != NULL;
+    return found;
+}
+
+static void a_small_gradient_beside_a_long_update_is_not_judged(void **state)
+{
+    assert_int_equal(small_unjudged(*state, 500), 1);
+}
+
+static void a_small_gradient_beside_a_short_update_is_passed_over(void **state)
+{
+    assert_int_equal(small_unjudged(*state, 50), 0);
+}
+
 /* A step makes twelve tokens; the embedding gets `first` tokens, and `more` more each time. */
 static struct kp_advice generated(struct little *t, int first, int more)
 {
@@ -195,6 +221,8 @@ int main(void)
         LITTLE(a_gradient_of_far_more_rows_than_were_asked_for_is_told),
         LITTLE(a_gradient_of_rows_most_of_which_were_asked_for_is_not_told),
         LITTLE(a_gradient_without_shapes_is_not_judged),
+        LITTLE(a_small_gradient_beside_a_long_update_is_not_judged),
+        LITTLE(a_small_gradient_beside_a_short_update_is_passed_over),
         LITTLE(a_generation_that_takes_all_tokens_again_is_told),
         LITTLE(a_generation_of_one_token_a_pass_is_not_told),
         LITTLE(sequences_of_other_lengths_are_not_told),

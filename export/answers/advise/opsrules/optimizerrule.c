@@ -12,6 +12,7 @@
 
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/kineto/kineto_facts.h"
+#include "export/read/kineto/pagefaults.h"
 
 #define STEP_NAME "Optimizer.step#"
 #define SHARE_LEAST 0.15                   /* of a step: one pass takes a fifth of the time */
@@ -127,4 +128,38 @@ void kp_rules_optimizer(struct kp_costrules *x)
         kp_readtimes_idle(&x->read_idle, x, &s.times);
     }
     kp_spans_fini(&s.times);
+}
+
+/* ---- page faults of an update ---- */
+
+/* How much longer ops of the update that make a new tensor take than those in place, in all steps. */
+static double made_ns(const struct kp_costrules *x)
+{
+    static const char *const making[] = {"aten::sqrt", "aten::div", NULL};
+    double made = 0, in_place = 0;
+    size_t made_count = 0, in_place_count = 0;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        const char *const name = kp_costrules_name(x, (int32_t)i);
+        if (!kp_costrules_is_op(x, i) || !is_elementwise(name) || kp_name_begins(name, "aten::_foreach_")) continue;
+        if (!kp_spans_has(&x->chosen->in_steps, node->start_ns) ||
+            !kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER))
+            continue;
+        const bool makes = kp_name_is_one_of(name, making);
+        *(makes ? &made : &in_place) += (double)(node->end_ns - node->start_ns);
+        *(makes ? &made_count : &in_place_count) += 1;
+    }
+    return made - (in_place_count ? in_place / (double)in_place_count * (double)made_count : made);
+}
+
+void kp_rules_optimizer_faults(struct kp_costrules *x)
+{
+    struct kp_finding *const taken = kp_costrules_find(x, KP_FINDING_FAULTS);
+    struct kp_pagefaults faults;
+    if (!taken || !kp_costrules_find(x, KP_FINDING_OPTIMIZER) || !kp_pagefaults_of(x->tree->trace, &faults)) return;
+    if (faults.major_ns > faults.minor_ns || made_ns(x) < taken->step_ns * (double)x->out->steps) return;
+    kp_finding_drop(x->out, taken);
+    struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_OPTIMIZER);
+    f->change =
+        kp_costrules_text(x, "%s Its new tensors take most of the %.0f page faults per step.", f->change, faults.minor);
 }

@@ -19,6 +19,7 @@ enum {
     TENSORS_MOST = 64,
     GROWN_LEAST = 8,
     ROWS_TIMES = 8,
+    UPDATE_TIMES = 10,
     AGAIN_LEAST = 8,
     AGAIN_PART = 4,
     INSIDE_MOST = 12,
@@ -198,6 +199,23 @@ static double rows_made(const struct kp_costrules *x, size_t node, double row)
     return 0;
 }
 
+/* How long optimizers take, in all steps. */
+static double optimizer_ns(const struct kp_costrules *x)
+{
+    struct kp_spans of = {0};
+    kp_costrules_spans(x, KP_NAME_OPTIMIZER, &of);
+    const double ns = (double)kp_spans_length(&of, &x->chosen->in_steps);
+    kp_spans_fini(&of);
+    return ns;
+}
+
+/* An optimizer goes over all rows some ten times (Adam), so it costs much where the gradient alone does not. */
+static bool may_be_much(const struct kp_costrules *x, double ns)
+{
+    const double least = dense.bound * x->out->step_ns * (double)x->chosen->step_count;
+    return ns > 0 && (ns >= least || (UPDATE_TIMES * ns >= least && optimizer_ns(x) >= least));
+}
+
 /* What an optimizer does with all rows is most of what such a gradient costs: fused=True comes after that. */
 static void optimizer_tell(struct kp_costrules *x, const char *has)
 {
@@ -224,12 +242,14 @@ static void dense_judge(struct kp_costrules *x)
         if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0])
             kp_cost_add(&cost, x, (int32_t)i, node->start_ns, node->end_ns, 1);
     }
-    const bool may_be = bare_ns > 0 && bare_ns >= dense.bound * x->out->step_ns * (double)x->chosen->step_count;
-    if (may_be) {
+    double ns = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) ns += cost.of[i];
+    if (may_be_much(x, bare_ns)) {
         kp_costrules_unjudged(x, "rows of an embedding's gradient (kprof run --record-shapes)");
         optimizer_tell(x, "An embedding may have many more rows than a batch uses (kprof run --record-shapes tells)");
     }
-    if (kp_cost_tell(&cost, x, &dense)) optimizer_tell(x, "An embedding has many more rows than a batch uses");
+    kp_cost_tell(&cost, x, &dense);
+    if (may_be_much(x, ns)) optimizer_tell(x, "An embedding has many more rows than a batch uses");
 }
 
 /* ---- a generation without its cache ---- */
