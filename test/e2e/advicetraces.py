@@ -406,6 +406,21 @@ def one_hot(op):
     return trace.each(make)
 
 
+def repeats(copies, layers=2):
+    """Keys and values of each layer are expanded for its heads, and copied or not, before attention."""
+    trace = Trace(kprof=CALM, cost=2 * layers * 80)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 190, **{"Call stack": WELL})
+        for layer in range(layers):
+            at = base + 200 + 390 * layer
+            for i in range(2):
+                trace.add("cpu_op", "aten::expand", 1, at + 90 * i, 4, **{"Call stack": SICK})
+                trace.add("cpu_op", "aten::reshape", 1, at + 90 * i + 5, 80, **{"Call stack": SICK})
+                trace.add("cpu_op", "aten::copy_" if copies else "aten::view", 1, at + 90 * i + 6, 78, **{"Call stack": SICK})
+            trace.add("cpu_op", "aten::scaled_dot_product_attention", 1, at + 180, 200, **{"Call stack": WELL})
+    return trace.each(make)
+
+
 def joins(pieces):
     """torch.cat of what is there and one more piece, so many times a step: the last copy is needed, and the first is of two equal tensors."""
     trace = Trace(kprof=CALM, cost=20 * (pieces - 2))
@@ -591,6 +606,7 @@ SICKNESSES = {
     "one-by-one": lambda: loops("aten::select"),
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"]),
     "one-hot-product": lambda: one_hot("aten::one_hot"),
+    "repeated-copies": lambda: repeats(True),
     "cat-in-a-loop": lambda: joins(20),
     "growing-cat": lambda: keeps_old(4),
     "python-backward": lambda: differentiates(300),
@@ -655,6 +671,7 @@ TWINS = {
     "one-by-one": lambda: loops("aten::mm"),
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"], count=4, dur=24),
     "one-hot-product": lambda: one_hot("aten::add"),
+    "repeated-copies": lambda: repeats(False),
     "cat-in-a-loop": lambda: joins(4),
     "growing-cat": lambda: keeps_old(96),
     "python-backward": lambda: differentiates(50),

@@ -13,6 +13,7 @@ SRC_opsrules := \
     export/answers/advise/opsrules/launchrules.c \
     export/answers/advise/opsrules/onebyone.c \
     export/answers/advise/opsrules/onehotrule.c \
+    export/answers/advise/opsrules/repeatrule.c \
     export/answers/advise/opsrules/optimizerrule.c \
     export/answers/advise/opsrules/parametrizerule.c \
     export/answers/advise/opsrules/tensorloops.c \
