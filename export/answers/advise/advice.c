@@ -102,7 +102,10 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
         of.explained = explained | (is_idle_explained(out) ? 1u << KP_SPLIT_IDLE : 0);
         kp_rules_each_step(&of);
         kp_rules_parts(&of);
-        for (size_t i = whole.count; i < out->count; i++) out->findings[i].of.is_steady = true;
+        for (size_t i = whole.count; i < out->count; i++) {
+            out->findings[i].of.is_steady = true;
+            out->findings[i].of.mean_ns = out->step_ns;
+        }
         x->unrecorded = of.unrecorded;
         kp_spans_fini(&of.read_idle); /* with that of x */
         x->read_idle = (struct kp_spans){0};

@@ -114,12 +114,14 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
     static const struct {
         struct kp_finding_steps of;
         const char *text;
-    } rows[] = {{{false, true, 0, false}, "of a step, evaluations left out"},
-                {{true, true, 0, false}, "of an ordinary step, evaluations left out"},
-                {{true, false, 2e6, false}, "of an ordinary step of 2 ms, " LEFT_OUT},
-                {{false, true, 2e6, false}, "of a step of 2 ms, evaluations and " LEFT_OUT},
-                {{false, false, 0, true}, "of a step, " INCLUDED},
-                {{true, true, 0, true}, "of an ordinary step, evaluations left out, " INCLUDED}};
+    } rows[] = {{{false, true, 0, false, 0}, "of a step, evaluations left out"},
+                {{true, true, 0, false, 0}, "of an ordinary step, evaluations left out"},
+                {{true, false, 2e6, false, 0}, "of an ordinary step of 2 ms, " LEFT_OUT},
+                {{false, true, 2e6, false, 0}, "of a step of 2 ms, evaluations and " LEFT_OUT},
+                {{true, false, 0, false, 2e6}, "of an ordinary step of 2 ms"},
+                {{true, false, 0, true, 2e6}, "of an ordinary step of 2 ms, " INCLUDED},
+                {{false, false, 0, true, 0}, "of a step, " INCLUDED},
+                {{true, true, 0, true, 0}, "of an ordinary step, evaluations left out, " INCLUDED}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(kp_costrules_share_of(&x, &rows[i].of), rows[i].text);

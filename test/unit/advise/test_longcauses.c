@@ -119,7 +119,7 @@ static void a_share_of_steps_that_are_not_slow_says_so(void **state)
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 2);
     assert_string_equal(a.findings[0].id, "no-op-runs");
-    assert_string_equal(a.findings[0].share_of, "of an ordinary step");
+    assert_string_equal(a.findings[0].share_of, "of an ordinary step of 1 ms");
     assert_null(slow_find(&a)->share_of);
 }
 

@@ -25,10 +25,11 @@ static void threads_of_the_program_itself_are_told_and_not_other_programs(void *
     const struct kp_advice a =
         advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
     assert_string_equal(
-        a.crowded, "the main thread had no CPU core for 50 % of the time in which it was ready to run. Its work took "
-                   "2.0 times as long as on a free core. Other threads of this program had one for 240 ms, 2.4 times "
-                   "as long as it "
-                   "(what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads)");
+        a.crowded,
+        "the main thread had no CPU core for 50 % of the time in which it was ready to run. Its work took "
+        "2.0 times as long as on a free core. Other threads of this program ran for 240 ms together in these "
+        "steps, the main thread for 100 ms "
+        "(what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads)");
 }
 
 static void their_line_is_named_where_calls_of_python_were_recorded(void **state)
@@ -51,7 +52,7 @@ static void a_pool_of_torch_is_not_blamed(void **state)
 {
     const struct kp_advice a = advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"2\"", false);
     assert_non_null(a.crowded);
-    assert_null(strstr(a.crowded, " had one for "));
+    assert_null(strstr(a.crowded, " together in these steps"));
 }
 
 /* It wanted a core for 200 ms, so a second thread of torch's for no more. What is left of 240 is the program's own. */
@@ -62,7 +63,8 @@ static void beside_a_pool_of_torch_at_least_what_it_cannot_have_had_is_told(void
     assert_non_null(a.crowded);
     assert_non_null(strstr(
         a.crowded,
-        ". Other threads of this program besides torch's 2 had one for at least 40 ms, 0.4 times as long as it ("));
+        ". Other threads of this program besides torch's 2 ran for at least 40 ms together in these steps, the main "
+        "thread for 100 ms ("));
 }
 
 static void a_pool_that_may_have_had_all_of_it_is_not_blamed(void **state)
@@ -70,14 +72,14 @@ static void a_pool_that_may_have_had_all_of_it_is_not_blamed(void **state)
     const struct kp_advice a =
         advice_of(*state, TIMES ",\"core_others_us\":210000,\"busy_threads\":\"3\",\"torch_threads\":\"2\"", false);
     assert_non_null(a.crowded);
-    assert_null(strstr(a.crowded, " had one for "));
+    assert_null(strstr(a.crowded, " together in these steps"));
 }
 
 static void torch_without_a_pool_leaves_all_of_it_to_the_program(void **state)
 {
     const struct kp_advice a =
         advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"3\",\"torch_threads\":\"1\"", false);
-    assert_non_null(strstr(a.crowded, "program had one for 240 ms, 2.4 times"));
+    assert_non_null(strstr(a.crowded, "program ran for 240 ms together in these steps"));
 }
 
 int main(void)

@@ -124,6 +124,22 @@ static void a_named_call_tells_what_it_waits_for(void **state)
     }
 }
 
+static void a_pool_of_processes_is_told_to_send_less(void **state)
+{
+    static const char *const calls[] = {"multiprocessing/pool.py(774): get", "subprocess.py(506): run"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct little *const t = calloc(1, sizeof *t);
+        const struct kp_advice a =
+            calls_advise(t, SLEPT, calls[i], "<built-in method acquire of _thread.lock object at 0x7f00>");
+        const struct kp_finding *const f = found(&a, "process-wait");
+        assert_non_null(f);
+        assert_int_equal(strstr(f->change, "The pool pickles what each call sends") != NULL, i == 0);
+        little_forget(t);
+        free(t);
+    }
+}
+
 /* A thread reads, another decodes what it read: the one that waits least for a queue is named, by its line of put. */
 static void of_threads_that_fill_queues_the_slow_one_is_named(void **state)
 {
@@ -256,6 +272,7 @@ int main(void)
         LITTLE(many_gaps_beside_a_busy_thread_are_the_gil),
         LITTLE(a_thread_that_computes_between_ops_waits_for_nothing),
         cmocka_unit_test(a_named_call_tells_what_it_waits_for),
+        LITTLE(a_pool_of_processes_is_told_to_send_less),
         LITTLE(of_threads_that_fill_queues_the_slow_one_is_named),
         cmocka_unit_test(what_a_collective_waits_for_is_communication_alone),
         LITTLE(a_call_that_computes_is_no_wait),

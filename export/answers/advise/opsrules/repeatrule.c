@@ -11,9 +11,9 @@
 
 enum { INSIDE_MOST = 32, ATTENTION_NEAR = 12 };
 
-static const char broadcast_change[] = "Let operators broadcast: x.unsqueeze(dim), or x.expand(...) without a copy "
-                                       "behind it, repeats without copies. What "
-                                       "reads the copies gets faster as well.";
+static const char broadcast_change[] =
+    "Let operators broadcast: x.unsqueeze(dim), or x.expand(...) without a copy behind it, repeats without copies. The "
+    "ops that read the copies get faster as well.";
 static const char attention_change[] =
     "Call scaled_dot_product_attention(q, k, v, enable_gqa=True) with keys and values as they are (since torch 2.5). "
     "It shares them between heads. The attention, which reads the copies, gets faster as well.";

@@ -96,6 +96,8 @@ const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_
         return kp_costrules_text(x, "%s of %.3g ms, %swaits for a CPU core left out", step, of->core_ns / 1e6,
                                  of->is_trained ? "evaluations and " : "");
     if (!of->is_steady && !of->is_trained && !of->has_waits) return NULL;
+    if (of->is_steady && of->mean_ns > 0 && !of->is_trained)
+        return kp_costrules_text(x, "%s of %.3g ms%s", step, of->mean_ns / 1e6, waits);
     return kp_costrules_text(x, "%s%s%s", step, of->is_trained ? ", evaluations left out" : "", waits);
 }
 

@@ -24,8 +24,9 @@ const char *kp_ownthreads_text(const struct kp_costrules *x)
     if (!(others_ns > 0) || x->out->has_gpu) return NULL; /* a GPU's backward has a thread of torch's */
     const char *const pool =
         has_pool(x) ? kp_costrules_text(x, " besides torch's %ld", kp_threads_of(x->tree->trace).torch) : "";
-    return kp_costrules_text(x, "Other threads of this program%s had one for %s%.0f ms, %.1f times as long as it", pool,
-                             *pool ? "at least " : "", others_ns / 1e6, others_ns / had_ns);
+    return kp_costrules_text(
+        x, "Other threads of this program%s ran for %s%.0f ms together in these steps, the main thread for %.0f ms",
+        pool, *pool ? "at least " : "", others_ns / 1e6, had_ns / 1e6);
 }
 
 /* ---- their line ---- */

@@ -5,9 +5,9 @@
 struct kp_costrules;
 
 /*
- * "Other threads of this program had one for 674 ms, 2.4 times as long as it": NULL: they had it for less
- * than a quarter as long, or they may be torch's own pool, or the trace does not tell. The text lives as long as the
- * trace.
+ * "Other threads of this program ran for 674 ms together in these steps, the main thread for 281 ms"; NULL: they ran
+ * for less than a quarter as long, or they may be torch's own pool, or the trace does not tell. The text lives as long
+ * as the trace.
  */
 const char *kp_ownthreads_text(const struct kp_costrules *rules);
 /* The own line that they run most; NULL: Python's calls were not recorded, or none is the program's. */

@@ -312,6 +312,7 @@ static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, s
     place_tell(&f, x->places, rule, x->tree);
     if (is_of_reads(x, f.where)) return;
     f.of.is_steady = x->whole;
+    f.of.mean_ns = x->out->step_ns;
     const char *const of = kp_costrules_share_of(x, &f.of);
     x->out->no_op = kp_costrules_text(x, "%s: %.3g ms per step, %.1f %%%s%s", f.what, f.step_ns / 1e6, 100 * f.share,
                                       of ? " " : "", of ? of : "");

@@ -147,6 +147,17 @@ static const struct wait_words {
         "less often, or in a thread.",
 };
 
+#define PICKLES                                                                                             \
+    "pickles what each call sends to its workers. Give large data that stays the same to each worker once " \
+    "(initializer=), or share it."
+
+/* A pool of processes waits for its pickles, too. */
+static const char *pool_change(const struct kp_costrules *x, const struct kp_finding *f)
+{
+    if (!f->where || !strstr(f->where, "multiprocessing/pool.py")) return f->change;
+    return kp_costrules_text(x, "The pool " PICKLES " %s", f->change);
+}
+
 /* Tells one kind of wait, of a step's `ns`, at its lines. */
 static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, enum kp_pywait kind, double ns)
 {
@@ -158,6 +169,7 @@ static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, 
                                feeder ? feeder : "");
     f.line = most ? kp_kineto_text(x->tree->trace, most->line) : NULL;
     f.where = most ? kp_kineto_text(x->tree->trace, most->call) : NULL;
+    f.change = pool_change(x, &f);
     double *const of = kp_kineto_zeros(x->out->steps + 1, sizeof *of);
     kp_waitcalls_steps(calls, kind, of);
     (void)wait_tell(x, &f, of);
@@ -207,8 +219,9 @@ static void calls_judge(struct kp_costrules *x, double asleep)
 
 /* ---- without calls: gaps ---- */
 
-static const char gap_change[] =
-    "To see the call, and the cause of the wait: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof advise.";
+static const char gap_change[] = "To see the call, and the cause of the wait: kprof run --with-stack 1 --schedule "
+                                 "10-30 -- ..., then kprof advise. A "
+                                 "pool of processes " PICKLES;
 
 /*
  * How long the thread waits, a step: what the place has, and no more than the thread sleeps. Where it sleeps for a good
