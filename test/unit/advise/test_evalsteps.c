@@ -199,6 +199,33 @@ static void evaluations_outside_of_the_steps_are_told(void **state)
     assert_int_equal((int)(a.evaluated_ns / 1000), (288 + 968) / 10);
 }
 
+/* Ten steps of 200 us from 1000 us on, each with nine passes for its rollout; `before` ones stand in front of them. */
+static struct kp_advice rollouts_advise(struct little *t, int before)
+{
+    for (int i = 0; i < before; i++) pass_make(t, 100 + 30 * i, 0, false);
+    for (int step = 0; step < 10; step++) {
+        const int at = 1000 + 200 * step;
+        numbered_step(t, step, at, 200);
+        for (int i = 0; i < 9; i++) pass_make(t, at + 2 + 12 * i, 0, false);
+        pass_make(t, at + 120, step + 1, true);
+    }
+    return advise(t);
+}
+
+static void the_rollout_of_a_first_step_that_is_not_whole_is_no_evaluation(void **state)
+{
+    const struct kp_advice a = rollouts_advise(*state, 9);
+    assert_null(a.evaluated);
+    assert_float_equal(a.evaluated_ns, 0, 0);
+}
+
+static void an_evaluation_before_steps_with_rollouts_is_told(void **state)
+{
+    const struct kp_advice a = rollouts_advise(*state, 27);
+    assert_non_null(a.evaluated);
+    assert_non_null(strstr(a.evaluated, "evaluations outside of the steps: before the first step at least "));
+}
+
 /* A model of three ops. `sequence` 0: without gradients; else the last one's backward follows. */
 static int model_run(struct little *t, int at, int sequence)
 {
@@ -344,6 +371,8 @@ int main(void)
         LITTLE(what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step),
         LITTLE(passes_without_backward_in_each_step_are_a_part_of_the_training),
         LITTLE(evaluations_outside_of_the_steps_are_told),
+        LITTLE(the_rollout_of_a_first_step_that_is_not_whole_is_no_evaluation),
+        LITTLE(an_evaluation_before_steps_with_rollouts_is_told),
         LITTLE(evaluations_inside_and_outside_have_one_total),
         LITTLE(one_pass_before_the_training_is_no_evaluation),
         LITTLE(a_rollout_lasts_until_the_training_begins_and_each_pass_of_it_counts),

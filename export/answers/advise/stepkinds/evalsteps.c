@@ -123,6 +123,16 @@ static void calls_count(struct kp_forward_names *names, const struct kp_costrule
     }
 }
 
+/* Do no more ops of passes run there than each step runs without gradients? Then it is the begin, or the end, of a step. */
+static bool is_as_in_steps(const struct kp_forward_names *names, size_t side)
+{
+    for (size_t n = 0; n < names->count; n++) {
+        const struct kp_forward_name *const f = &names->of[n];
+        if (is_of_passes(names, f) && f->calls[names->steps + side] > f->usual) return false;
+    }
+    return true;
+}
+
 static bool is_asking(const struct kp_costrules *x, size_t i)
 {
     const int32_t parent = x->tree->nodes[i].parent;
@@ -154,7 +164,7 @@ static void outside_measure(struct eval_outside *out, const struct kp_costrules 
     out[BEFORE_STEPS].ns = kp_spans_between(&times, INT64_MIN, c->steps[0].start_ns);
     out[BEHIND_STEPS].ns = kp_spans_between(&times, c->steps[c->step_count - 1].end_ns, INT64_MAX);
     for (size_t side = 0; side < EVAL_SIDES; side++)
-        out[side].passes = kp_evalsteps_passes(names, c->step_count + side);
+        out[side].passes = is_as_in_steps(names, side) ? 0 : kp_evalsteps_passes(names, c->step_count + side);
     kp_spans_fini(&times);
 }
 
