@@ -102,6 +102,46 @@ static void what_autograd_follows_is_not_told(void **state)
     assert_null(found(&a, "one-by-one"));
 }
 
+/* Steps of 5 ms: 50 turns of 20 us; behind each `every`th the thread runs nothing for 2 ms. */
+static struct kp_advice paused_advise(struct little *t, const char *facts, int every)
+{
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"cores\":\"2\"%s},", facts);
+    for (int step = 0, at = 0; step < STEPS; step++) {
+        const int begin = at;
+        for (int i = 0; i < 50; i++) {
+            op_at(t, "aten::select", at, 5, "train.py(8): corrupt", "");
+            op_at(t, "aten::rand", at + 10, 10, "train.py(8): corrupt", "");
+            at += (i + 1) % every ? 20 : 2020;
+        }
+        op_at(t, "aten::add_", at, 100, "train.py(32): main", "");
+        at += 100;
+        event(t, "user_annotation", step ? "ProfilerStep#1" : "ProfilerStep#0", 1, begin, at - begin, "");
+    }
+    return advise(t);
+}
+
+#define NO_CORE ",\"core_had_us\":4000,\"core_waited_us\":4000,\"busy_threads\":\"1\""
+
+static void a_loop_that_waits_for_a_core_is_told_with_its_wait(void **state)
+{
+    const struct kp_advice a = paused_advise(*state, NO_CORE, 25);
+    assert_non_null(found(&a, "one-by-one"));
+    assert_float_equal(found(&a, "one-by-one")->step_ns, 20000 * 49 + 2000000 + 5000, 1);
+}
+
+static void a_pause_with_a_core_is_none_of_the_loop(void **state)
+{
+    const struct kp_advice a = paused_advise(*state, "", 25);
+    assert_non_null(found(&a, "one-by-one"));
+    assert_float_equal(found(&a, "one-by-one")->step_ns, 2 * (20000 * 24 + 5000), 1);
+}
+
+static void turns_with_a_pause_each_are_no_loop(void **state)
+{
+    const struct kp_advice a = paused_advise(*state, NO_CORE, 2);
+    assert_null(found(&a, "one-by-one"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +152,9 @@ int main(void)
         LITTLE(elements_of_which_nothing_is_computed_are_not_told),
         LITTLE(input_is_told_once_with_its_loop),
         LITTLE(what_autograd_follows_is_not_told),
+        LITTLE(a_loop_that_waits_for_a_core_is_told_with_its_wait),
+        LITTLE(a_pause_with_a_core_is_none_of_the_loop),
+        LITTLE(turns_with_a_pause_each_are_no_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

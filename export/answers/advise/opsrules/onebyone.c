@@ -13,13 +13,14 @@
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/facts/valuereads.h"
 
-enum { TURNS_LEAST = 16, TURN_OPS = 12, TURN_NS = 1000000, NAMES_MOST = 16 };
+enum { TURNS_LEAST = 16, TURN_OPS = 12, TURN_NS = 1000000, WAIT_NS = 50000000, NAMES_MOST = 16 };
 
 struct loop_run {
     const char *function; /* a line of it, "train.py:12 norms"; NULL: no run is open */
     int64_t start_ns, end_ns, tid;
     int32_t first;
     size_t reads, taken, since; /* since: ops behind the last of these */
+    size_t waits;               /* longer than a turn, while the machine has no core */
     size_t name_count;
     struct loop_op {
         uint32_t name;
@@ -32,6 +33,7 @@ struct loops {
     struct kp_spans times;
     bool *is_trained; /* by node: autograd followed it */
     struct loop_run run;
+    bool is_crowded;
     size_t reads, taken, computed;
     uint32_t op; /* that the first run computes most */
     const char *function;
@@ -62,7 +64,7 @@ static void run_end(struct loops *l)
 {
     const struct loop_run *const run = &l->run;
     const struct loop_op *const most = run->function ? most_of(run) : NULL;
-    if (most && run->reads + run->taken >= TURNS_LEAST &&
+    if (most && run->reads + run->taken >= TURNS_LEAST * (1 + run->waits) &&
         (!l->function || kp_gapplace_is_function(l->function, run->function))) {
         kp_cost_add(&l->cost, l->x, run->first, run->start_ns, run->end_ns, 1);
         kp_spans_add(&l->times, run->start_ns, run->end_ns);
@@ -93,6 +95,9 @@ static void computed_count(struct loop_run *run, uint32_t name)
     run->names[i].count++;
 }
 
+/* Of a machine without a core for the loop: a turn that waits for one is a turn of it. */
+static bool is_pause(const struct loops *l, int64_t ns) { return ns > (l->is_crowded ? WAIT_NS : TURN_NS); }
+
 static void op_take(struct loops *l, size_t i, const char *line)
 {
     const struct kp_node *const node = &l->x->tree->nodes[i];
@@ -100,12 +105,14 @@ static void op_take(struct loops *l, size_t i, const char *line)
     const char *const name = kp_costrules_name(l->x, (int32_t)i);
     const bool reads = kp_valueread_is(l->x->tree, i), is_mark = reads || takes_element(name);
     struct loop_run *const run = &l->run;
-    if (run->function && (run->tid != e->tid || !is_of_run(run, line) || node->start_ns > run->end_ns + TURN_NS ||
-                          run->since >= TURN_OPS))
+    const int64_t since_ns = node->start_ns - run->end_ns;
+    if (run->function &&
+        (run->tid != e->tid || !is_of_run(run, line) || is_pause(l, since_ns) || run->since >= TURN_OPS))
         run_end(l);
     if (!run->function && !is_mark) return;
     if (!run->function)
         *run = (struct loop_run){.function = line, .start_ns = node->start_ns, .tid = e->tid, .first = (int32_t)i};
+    else run->waits += is_mark && since_ns > TURN_NS;
     if (!is_mark && computes(name)) computed_count(run, e->name);
     run->since = is_mark ? 0 : run->since + 1;
     if (is_mark) run->end_ns = node->end_ns;
@@ -191,7 +198,7 @@ static void loops_tell(struct loops *l)
 
 void kp_rules_one_by_one(struct kp_costrules *x)
 {
-    struct loops l = {.x = x, .cost = kp_cost_open(x)};
+    struct loops l = {.x = x, .cost = kp_cost_open(x), .is_crowded = kp_costrules_is_crowded(x)};
     l.is_trained = kp_kineto_zeros(x->tree->count + 1, sizeof *l.is_trained);
     if (!x->out->has_gpu) loops_find(&l);
     if (!l.function || is_told(&l)) kp_cost_drop(&l.cost);
