@@ -123,7 +123,7 @@ static void calls_count(struct kp_forward_names *names, const struct kp_costrule
     }
 }
 
-/* Do no more ops of passes run there than each step runs without gradients? Then it is the begin, or the end, of a step. */
+/* Do as few ops of passes run there as each step runs without gradients? Then it is the begin or end of a step. */
 static bool is_as_in_steps(const struct kp_forward_names *names, size_t side)
 {
     for (size_t n = 0; n < names->count; n++) {
