@@ -32,8 +32,7 @@ bool kp_stepends_may(const struct kp_kineto *trace, const struct kp_kineto_event
 
 const char *kp_stepends_what(enum kp_stepends_kind kind)
 {
-    static const char *const names[] = {"", "optimizer step", "the load of batch", "kprof_step()",
-                                        "the last backward pass of step"};
+    static const char *const names[] = {"", "optimizer step", "batch load", "kprof_step()", "backward pass"};
     return names[kind];
 }
 

@@ -42,5 +42,5 @@ static inline const char *kp_stepends_by(enum kp_stepends_kind kind)
 {
     return kind == KP_STEPENDS_PASS ? " by backward passes" : "";
 }
-/* What ends a step, before its number: "optimizer step", "the load of batch"; "": the trace marks its steps. */
+/* What ends a step, before its number: "optimizer step", "batch load"; "": the trace marks its steps. */
 const char *kp_stepends_what(enum kp_stepends_kind kind);
