@@ -6,6 +6,7 @@ SRC_ranks := \
     export/answers/ranks/rankjson.c \
     export/answers/ranks/ranklonger.c \
     export/answers/ranks/rankmatch.c \
+    export/answers/ranks/rankturns.c \
     export/answers/ranks/rankwaits.c \
     export/answers/ranks/stuck.c \
     export/answers/ranks/why.c
@@ -15,6 +16,7 @@ UNIT_ranks := \
     test/unit/ranks/test_rankinputs.c \
     test/unit/ranks/test_rankjson.c \
     test/unit/ranks/test_ranklonger.c \
+    test/unit/ranks/test_rankturns.c \
     test/unit/ranks/test_rankwaits.c \
     test/unit/ranks/test_stuck.c \
     test/unit/ranks/test_why.c

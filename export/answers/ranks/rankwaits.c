@@ -98,6 +98,7 @@ static void collective_add(struct kp_rankwaits *w, const struct kp_tree *tree, c
     const struct kp_kineto_work *const work = kp_kineto_work_of(tree->trace, n->event);
     struct kp_collective one = {.trace = (uint32_t)(w->trace_count - 1),
                                 .kind = kind_of(w, tree->trace, e, work),
+                                .name = text_kept(w, kp_kineto_text(tree->trace, e->name)),
                                 .meets = do_all_meet(kp_kineto_text(tree->trace, e->name)),
                                 .step = step_at(chosen, n->start_ns),
                                 .start_ns = n->start_ns,
@@ -541,6 +542,8 @@ enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
     if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
     if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
     const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
+    char turns[KP_RANKCAUSE_BYTES];
+    if (is_wait && *kp_rankwaits_in_turn(turns, sizeof turns, w)) return KP_RANKWAIT_EACH;
     if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
     return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
 }

@@ -16,6 +16,7 @@
 
 struct kp_collective {
     uint32_t kind;                   /* string id in `texts`: what it is on every rank, but for its step or number */
+    uint32_t name;                   /* string id */
     uint32_t members;                /* string id: the ranks of its process group, "[0, 1]"; 0: not in the file */
     uint32_t trace, row;             /* indexes in `traces` and, once settled, in `ranks` */
     int32_t group_size;              /* 0: not in the file */
@@ -142,6 +143,7 @@ enum kp_rankwait_kind {
     KP_RANKWAIT_UNTOLD, /* the traces do not tell */
     KP_RANKWAIT_LATE,   /* a wait for the one rank that is late (kp_rankwaits_awaited) */
     KP_RANKWAIT_TURNS,  /* a wait for others, none of which is late alone */
+    KP_RANKWAIT_EACH,   /* a wait for others, each of which is late at collectives of its own (rankturns.c) */
     KP_RANKWAIT_OWN,    /* all had come: the collective itself */
     KP_RANKWAIT_CORE,   /* one of these two, of ranks that had no core meanwhile */
 };
@@ -155,6 +157,10 @@ const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *waits)
 double kp_rankwait_no_core(const struct kp_rankwait *row); /* of the time that it wanted a core, 0 to 1 */
 long kp_rankwaits_rank(const struct kp_kineto *trace);     /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
+
+/* rankturns.c, settled: "ranks wait for each other in turn: for rank 1 in gloo:all_reduce (2906.4 ms), ..". "": they do
+ * not. Returns `out`. */
+const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *waits);
 
 /* ---- ranklonger.c ---- */
 

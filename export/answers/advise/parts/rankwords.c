@@ -92,7 +92,12 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     out->part = kind == KP_RANKWAIT_OWN ? 1 - wait : wait;
     if (kind == KP_RANKWAIT_LATE) late_tell(out, ranks, rank);
     else if (kind == KP_RANKWAIT_OWN) own_tell(out, ranks, rank);
-    else {
+    else if (kind == KP_RANKWAIT_EACH) {
+        kp_rankwaits_in_turn(out->what, sizeof out->what, ranks);
+        snprintf(out->change, sizeof out->change,
+                 "See what each rank does before the collective to which it is last. Make that cheaper, or let both do "
+                 "it at the same time.");
+    } else {
         snprintf(out->what, sizeof out->what,
                  "the step waits for other ranks, none of which is late by its own work; the wait is %.0f %% of the "
                  "collective "
