@@ -403,6 +403,27 @@ def test_the_rank_that_comes_last_waits_for_no_other(tmp_path):
     assert "or for the network" in alone
 
 
+@pytest.mark.parametrize("aside, verdict", [(400, "nothing found: no known mistake"), (100, "healthy: ")])
+def test_a_step_that_is_no_part_of_a_training_is_not_called_healthy(aside, verdict, tmp_path):
+    """A filter over the input on the training thread is no mistake that a rule knows."""
+    events = []
+    for i in range(4):
+        parts = [("aten::conv1d", "cpu_op", aside, {"Call stack": "audio.py(37): room;train.py(9): main"}),
+                 ("aten::linear", "cpu_op", 480 - aside, {"Call stack": "nn.Module: Linear_0;train.py(9): main"}),
+                 ("autograd::engine::evaluate_function: LinearBackward0", "cpu_op", 400, {"Sequence number": i, "Fwd thread id": 1}),
+                 ("Optimizer.step#SGD.step", "user_annotation", 100, {})]
+        at = 1000 * i
+        events.append(event(f"ProfilerStep#{i}", "user_annotation", at, 1000))
+        for name, category, duration, args in parts:
+            events.append(event(name, category, at, duration, **args))
+            if category == "user_annotation":
+                events.append(event("aten::_foreach_add_", "cpu_op", at, duration))
+            at += duration
+    said = told("advise", write(tmp_path / "a.pt.trace.json", events, with_stack=1))
+    assert f"verdict  {verdict}" in said, said
+    assert ("But operators take 40 % of a step outside of forward, backward, optimizer and data loading" in said) == (aside == 400)
+
+
 def test_the_late_rank_is_not_healthy(tmp_path):
     """Its own trace computes all the time. Found in any order of the traces."""
     paths = [rank(tmp_path, number, waits, 980) for number, waits in enumerate(([500, 600, 550], [20, 30, 20]))]

@@ -12,6 +12,7 @@
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
 #include "export/answers/top/timeshares.h"
+#include "export/answers/stacks/stepparts.h"
 #include "export/read/facts/unanswered.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/phasetimes.h"
@@ -408,11 +409,25 @@ static const char *crowded_of(const struct kp_costrules *x)
                              who_has_them(x));
 }
 
+/* No rule knows what a step is for that is no part of a training, as a sound that is filtered for each batch. */
+static double elsewhere_of(const struct kp_costrules *x)
+{
+    struct kp_stepparts parts = {0};
+    if (x->out->count || x->out->has_gpu || !x->out->steps) return 0;
+    kp_stepparts_add(&parts, x->tree, x->chosen);
+    const double other = (double)(kp_stepparts_ns(&parts, KP_PART_OTHER, false) - parts.all.between_ns);
+    const bool is_known = kp_stepparts_has(&parts) && kp_stepparts_ns(&parts, KP_PART_FORWARD, false) > 0;
+    const double share = is_known ? other / (double)parts.all.steps_ns : 0;
+    kp_stepparts_fini(&parts);
+    return share >= KP_SHARE_ELSEWHERE ? share : 0;
+}
+
 /* Silence about what was not recorded would look like health. */
 static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
-    const bool is_well = !out->count && !out->missing && !out->outside && !out->crowded &&
+    out->elsewhere = elsewhere_of(x);
+    const bool is_well = !out->count && !out->missing && !out->outside && !out->crowded && !out->elsewhere &&
                          out->evaluated_ns < KP_SHARE_CRITICAL * out->step_ns &&
                          out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;

@@ -157,6 +157,9 @@ static void nothing_print(FILE *out, const struct kp_advice *a)
         fprintf(out, " (looked at %zu step%s: operators, data loading, %s%s)", a->steps, kp_units_s(a->steps),
                 a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0 ? "communication, " : "",
                 a->has_gpu ? "copies, idle time" : "time without an operator");
+    if (a->elsewhere > 0)
+        fprintf(out, ". But operators take %.0f %% of a step outside of forward, backward, optimizer and data loading",
+                100 * a->elsewhere);
     if (a->evaluated_ns > 0) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
 }
 

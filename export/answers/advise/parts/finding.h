@@ -9,6 +9,7 @@
 enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6, KP_WAITED_MAX = 6 };
 #define KP_SHARE_HEALTHY 0.90 /* of a step: it computes */
 #define KP_SHARE_CRITICAL 0.20
+#define KP_SHARE_ELSEWHERE 0.25
 
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
 enum kp_split_part {
@@ -133,6 +134,7 @@ struct kp_advice {
     const char *no_op;         /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
     const char *met;           /* a sentence: collectives wait for ranks that have no core; or NULL */
     struct kp_gpu_figures gpu; /* with has_gpu */
+    double elsewhere; /* without a finding: of a step, what is in no part of a training, if that is much; else 0 */
     bool is_healthy, has_gpu;
     bool is_well; /* nothing is found in what was recorded, and it computes, with a core when it wants one; healthy, but
                      for what was not recorded */
