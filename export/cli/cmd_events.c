@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_config.h"
 #include "export/answers/runadvice/advised.h"
+#include "export/read/frames/framename.h"
 #include "export/read/files/budget.h"
 #include "export/cli/latest.h"
 #include "export/read/symbols/lines.h"
@@ -102,12 +103,24 @@ static bool is_asked(const struct kp_kineto *trace, const struct kp_kineto_event
     return !f->has_tid || (e->tid == f->tid && !(e->flags & KP_KINETO_TEXT_TID));
 }
 
-static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
+static bool fits(const struct event_filter *f, const char *name)
 {
-    const char *const name = kp_kineto_text(trace, e->name);
     if (*f->place && strcmp(f->place, name) != 0) return false;
     if (f->glob && fnmatch(f->glob, name, 0) != 0) return false;
     return !f->has_regex || regexec(&f->regex, name, 0, NULL, 0) == 0;
+}
+
+/* By its name as the file has it, or as other commands show it: without an address. */
+static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
+{
+    const char *const name = kp_kineto_text(trace, e->name);
+    struct kp_frametext room = {0};
+    size_t bytes = strlen(name);
+    const bool is = fits(f, name);
+    const char *const lasting = is ? name : kp_framename_lasting(&room, name, &bytes);
+    const bool is_lasting = lasting != name && fits(f, lasting);
+    kp_frametext_fini(&room);
+    return is || is_lasting;
 }
 
 /* ---- printing ---- */
