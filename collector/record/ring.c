@@ -86,11 +86,12 @@ void kp_ring_forget(void)
     is_short_noted = false;
 }
 
-/* Threads that find no room record nothing. */
+/* A look that comes late counts as two. Threads that find no room record nothing. */
 static void recorded_turn(uint64_t now_ns, bool has_little)
 {
-    const uint64_t now = kp_chunk_written();
-    if ((now != written || has_little) && looked_ns) recorded_ns += now_ns - looked_ns;
+    const uint64_t now = kp_chunk_written(), most_ns = 2 * kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS;
+    const uint64_t since_ns = looked_ns ? now_ns - looked_ns : 0;
+    if (now != written || has_little) recorded_ns += since_ns < most_ns ? since_ns : most_ns;
     looked_ns = now_ns;
     written = now;
 }
