@@ -405,6 +405,7 @@ static void a_ring_does_not_count_time_in_which_nothing_was_recorded(void **stat
     assert_in_range(c.begin_ns, 21600000, 22100000);
     assert_true(c.last_part);
     kp_reader_close(r);
+    test_spool_free(&s);
     ring_make(&s, "ring_ms=6\n", 4100000, 4600000);
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
