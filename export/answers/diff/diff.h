@@ -171,6 +171,7 @@ void kp_diff_take(struct kp_diff *d, const struct kp_diff *one, int side, const 
 /* Adds the samples of another comparison's side behind those of this one. */
 void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side);
 #define KP_DIFF_NO_OP "no operator runs"
+#define KP_DIFF_IDLE "idle" /* the same of a GPU */
 /* difflines.c: joins the rows of lines that moved. Before the rows are measured. */
 void kp_diff_lines_meet(struct kp_diff *d);
 /* diffnames.c: what differs from run to run and is no name is left out: line numbers, addresses, numbers of steps. */

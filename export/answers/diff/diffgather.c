@@ -217,7 +217,7 @@ static void parts_add(struct gathering *g)
                                  [KP_SPLIT_COMM] = "exposed communication",
                                  [KP_SPLIT_COPIES] = "exposed copies",
                                  [KP_SPLIT_LOADING] = "data loading",
-                                 [KP_SPLIT_IDLE] = KP_DIFF_NO_OP};
+                                 [KP_SPLIT_IDLE] = g->has_gpu ? KP_DIFF_IDLE : KP_DIFF_NO_OP};
     if (!g->chosen->step_count) return;
     struct kp_step_split *split = kp_kineto_room(g->chosen->step_count, sizeof *split);
     kp_step_split_all(split, g->tree, g->is_ahead ? &g->on_gpu : g->chosen);
