@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rankturns.c - ranks that wait for each other in turn: each is late at a collective of its own
+ * rankturns.c - what a rank's time in collectives is: also ranks that wait for each other in turn, each late at a
+ *               collective of its own
  *
  * No rank is late alone then, and yet none is late by chance: the one that makes an object is the last to its
  * broadcast, and the one that unpacks it is the last to the all-reduce behind it. So collectives are looked at by name.
@@ -94,4 +95,30 @@ const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwa
              w->ranks[two[0].row].rank, kp_strings_get(w->texts, two[0].name), (double)two[0].ns / 1e6,
              w->ranks[two[1].row].rank, kp_strings_get(w->texts, two[1].name), (double)two[1].ns / 1e6);
     return out;
+}
+
+/* ---- what a rank waits for ---- */
+
+/* Had ranks no core for as long as half of what others waited for them? */
+static bool is_core_the_wait(const struct kp_rankwaits *w)
+{
+    int64_t held_ns = 0, no_core_ns = 0;
+    for (size_t i = 0; i < w->rank_count; i++) {
+        const struct kp_rankwait *const r = &w->ranks[i];
+        held_ns += r->held_ns;
+        no_core_ns += r->core_waited_ns < r->held_ns ? r->core_waited_ns : r->held_ns;
+    }
+    return 2 * no_core_ns >= held_ns;
+}
+
+enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank);
+    if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
+    if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
+    const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
+    char turns[KP_RANKCAUSE_BYTES];
+    if (is_wait && *kp_rankwaits_in_turn(turns, sizeof turns, w)) return KP_RANKWAIT_EACH;
+    if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
+    return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
 }

@@ -524,30 +524,6 @@ const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *w)
     return is_much ? most : NULL;
 }
 
-/* Had ranks no core for as long as half of what others waited for them? */
-static bool is_core_the_wait(const struct kp_rankwaits *w)
-{
-    int64_t held_ns = 0, no_core_ns = 0;
-    for (size_t i = 0; i < w->rank_count; i++) {
-        const struct kp_rankwait *const r = &w->ranks[i];
-        held_ns += r->held_ns;
-        no_core_ns += r->core_waited_ns < r->held_ns ? r->core_waited_ns : r->held_ns;
-    }
-    return 2 * no_core_ns >= held_ns;
-}
-
-enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
-{
-    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank);
-    if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
-    if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
-    const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
-    char turns[KP_RANKCAUSE_BYTES];
-    if (is_wait && *kp_rankwaits_in_turn(turns, sizeof turns, w)) return KP_RANKWAIT_EACH;
-    if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
-    return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
-}
-
 /* ---- text ---- */
 
 /* The first rank from `rank` on whose trace is here, or is not; the number of ranks: there is none. */
