@@ -251,8 +251,10 @@ void kp_passends_mark(struct kp_kineto *t)
     struct kp_passends p = {0};
     if (!kp_passends_may(t)) return;
     for (size_t i = 0; i < t->count; i++) {
-        if (kp_stepends_may(t, &t->events[i])) p.count = 0;
-        if (kp_stepends_may(t, &t->events[i])) break;
+        if (kp_stepends_may(t, &t->events[i])) {
+            p.count = 0;
+            break;
+        }
         kp_passends_see(&p, &t->events[i], i);
     }
     kp_passends_settle(&p, t);
