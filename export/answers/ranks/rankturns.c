@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rankturns.c - what a rank's time in collectives is: also ranks that wait for each other in turn, each late at a
- *               collective of its own
+ * rankturns.c - finds ranks that wait for each other in turn: each is late at a collective of its own
  *
  * No rank is late alone then, and yet none is late by chance: the one that makes an object is the last to its
  * broadcast, and the one that unpacks it is the last to the all-reduce behind it. So collectives are looked at by name.
  */
 #include "export/answers/ranks/rankwaits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/read/store/qsort.h"
 
@@ -78,47 +75,16 @@ static int64_t two_find(struct late two[2], struct late *of, size_t count)
     return all_ns;
 }
 
-const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *w)
+void kp_rankturns_find(struct kp_rankwaits *w)
 {
     struct late two[2];
-    *out = '\0';
-    if (w->rank_count < 2 || !w->set_count || kp_rankwaits_lack(w) || kp_rankwaits_late(w)) return out;
+    if (!w->set_count) return;
     struct late *const of = kp_kineto_room(w->set_count, sizeof *of);
     for (size_t i = 0; i < w->set_count; i++) of[i] = late_of(w, &w->sets[i]);
     kp_qsort(of, w->set_count, sizeof *of, late_order);
     const double all_ns = (double)two_find(two, of, w->set_count);
     free(of);
-    if (!two[1].ns || (double)two[1].ns < SECOND_SHARE * all_ns) return out;
-    if ((double)(two[0].ns + two[1].ns) < STEADY_SHARE * all_ns) return out;
-    snprintf(out, bytes,
-             "ranks wait for each other in turn: for rank %ld in %s (%.1f ms), for rank %ld in %s (%.1f ms)",
-             w->ranks[two[0].row].rank, kp_strings_get(w->texts, two[0].name), (double)two[0].ns / 1e6,
-             w->ranks[two[1].row].rank, kp_strings_get(w->texts, two[1].name), (double)two[1].ns / 1e6);
-    return out;
-}
-
-/* ---- what a rank waits for ---- */
-
-/* Had ranks no core for as long as half of what others waited for them? */
-static bool is_core_the_wait(const struct kp_rankwaits *w)
-{
-    int64_t held_ns = 0, no_core_ns = 0;
-    for (size_t i = 0; i < w->rank_count; i++) {
-        const struct kp_rankwait *const r = &w->ranks[i];
-        held_ns += r->held_ns;
-        no_core_ns += r->core_waited_ns < r->held_ns ? r->core_waited_ns : r->held_ns;
-    }
-    return 2 * no_core_ns >= held_ns;
-}
-
-enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
-{
-    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank);
-    if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
-    if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
-    const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
-    char turns[KP_RANKCAUSE_BYTES];
-    if (is_wait && *kp_rankwaits_in_turn(turns, sizeof turns, w)) return KP_RANKWAIT_EACH;
-    if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
-    return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
+    if (!two[1].ns || (double)two[1].ns < SECOND_SHARE * all_ns) return;
+    if ((double)(two[0].ns + two[1].ns) < STEADY_SHARE * all_ns) return;
+    for (int i = 0; i < 2; i++) w->turns[i] = (struct kp_rankturn){two[i].name, two[i].row, two[i].ns};
 }

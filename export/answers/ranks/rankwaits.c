@@ -310,6 +310,7 @@ void kp_rankwaits_settle(struct kp_rankwaits *w)
     if (w->set_count) kp_qsort(w->sets, w->set_count, sizeof *w->sets, set_order);
     for (size_t i = 0; i < w->set_count; i++) set_blame(w, &w->sets[i], delays);
     free(delays);
+    kp_rankturns_find(w);
     traces_settle(w);
 }
 
@@ -522,6 +523,42 @@ const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *w)
     const bool is_much = most && kp_rankwait_no_core(most) >= KP_CORE_WAITED_MUCH &&
                          (double)most->core_waited_ns >= CORE_OF_STEPS * (double)most->steps_ns;
     return is_much ? most : NULL;
+}
+
+const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *w)
+{
+    const struct kp_rankturn *const of = w->turns;
+    *out = '\0';
+    if (!of[0].ns || w->rank_count < 2 || kp_rankwaits_lack(w) || kp_rankwaits_late(w)) return out;
+    snprintf(out, bytes,
+             "ranks wait for each other in turn: for rank %ld in %s (%.1f ms), for rank %ld in %s (%.1f ms)",
+             w->ranks[of[0].row].rank, kp_strings_get(w->texts, of[0].name), (double)of[0].ns / 1e6,
+             w->ranks[of[1].row].rank, kp_strings_get(w->texts, of[1].name), (double)of[1].ns / 1e6);
+    return out;
+}
+
+/* Had ranks no core for as long as half of what others waited for them? */
+static bool is_core_the_wait(const struct kp_rankwaits *w)
+{
+    int64_t held_ns = 0, no_core_ns = 0;
+    for (size_t i = 0; i < w->rank_count; i++) {
+        const struct kp_rankwait *const r = &w->ranks[i];
+        held_ns += r->held_ns;
+        no_core_ns += r->core_waited_ns < r->held_ns ? r->core_waited_ns : r->held_ns;
+    }
+    return 2 * no_core_ns >= held_ns;
+}
+
+enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank);
+    if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
+    if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
+    const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
+    char turns[KP_RANKCAUSE_BYTES];
+    if (is_wait && *kp_rankwaits_in_turn(turns, sizeof turns, w)) return KP_RANKWAIT_EACH;
+    if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
+    return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
 }
 
 /* ---- text ---- */

@@ -79,6 +79,10 @@ struct kp_rankasked { /* a question that waits for the traces of all ranks: kp_r
     long rank;
     struct kp_longer_steps longer; /* kept by `texts` */
 };
+struct kp_rankturn {    /* a rank is late at collectives of that name, and others wait for it so long */
+    uint32_t name, row; /* a string id in `texts`, an index in `ranks` */
+    int64_t ns;
+};
 struct kp_rankwaits { /* all zero: empty */
     struct kp_strings *texts;
     struct kp_collective *of;
@@ -95,6 +99,7 @@ struct kp_rankwaits { /* all zero: empty */
     /* Collectives that all their ranks have; and those of which a rank has no trace, of which a rank's trace has none,
      * and whose groups cannot be told apart. */
     size_t matched, lacking, partial, untold;
+    struct kp_rankturn turns[2]; /* once settled; all zero: none take turns */
     struct kp_commkinds kinds;
     uint32_t job;                   /* string id of the job's id; 0: no trace says one */
     bool has_jobs;                  /* of several jobs that share a folder: nothing is compared */
@@ -158,9 +163,12 @@ double kp_rankwait_no_core(const struct kp_rankwait *row); /* of the time that i
 long kp_rankwaits_rank(const struct kp_kineto *trace);     /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
 
-/* rankturns.c, settled: "ranks wait for each other in turn: for rank 1 in gloo:all_reduce (2906.4 ms), ..". "": they do
+/* Settled: "ranks wait for each other in turn: for rank 1 in gloo:all_reduce (2906.4 ms), ..". "": they do
  * not. Returns `out`. */
 const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *waits);
+
+/* rankturns.c: Fills `turns`. The sets are there, and who came last to each. */
+void kp_rankturns_find(struct kp_rankwaits *waits);
 
 /* ---- ranklonger.c ---- */
 
