@@ -26,7 +26,7 @@
 enum { KP_RING_BUSY = 1, KP_RING_HELD = 2, KP_RING_BROKEN = 4 };
 
 static uint32_t stay_ms;
-static uint64_t due_ns, looked_ns;
+static uint64_t looked_ns;            /* 0: not yet */
 static uint64_t written, recorded_ns; /* what threads had written at the last look, and how long they have recorded */
 static bool is_short_noted;
 
@@ -81,15 +81,17 @@ void kp_ring_forget(void)
 {
     kp_store_relaxed(&kp_spool.ring_hold, 0);
     stay_ms = 0;
-    due_ns = looked_ns = 0;
+    looked_ns = 0;
     written = recorded_ns = 0;
     is_short_noted = false;
 }
 
+static uint64_t part_ns(void) { return kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS; }
+
 /* A look that comes late counts as two. Threads that find no room record nothing. */
 static void recorded_turn(uint64_t now_ns, bool has_little)
 {
-    const uint64_t now = kp_chunk_written(), most_ns = 2 * kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS;
+    const uint64_t now = kp_chunk_written(), most_ns = 2 * part_ns();
     const uint64_t since_ns = looked_ns ? now_ns - looked_ns : 0;
     if (now != written || has_little) recorded_ns += since_ns < most_ns ? since_ns : most_ns;
     looked_ns = now_ns;
@@ -101,8 +103,7 @@ void kp_ring_round(uint64_t now_ns)
     if (!kp_spool.ring_ms) return;
     const bool has_little = is_short();
     const uint32_t chunks = kp_load_relaxed(&kp_spool.chunks);
-    if (now_ns < due_ns && !has_little) return;
-    due_ns = now_ns + kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS;
+    if (looked_ns && now_ns < looked_ns + part_ns() && !has_little) return;
     stay_turn(has_little);
     recorded_turn(now_ns, has_little);
     if (!round_enter(has_little)) return;
