@@ -409,13 +409,15 @@ static const char *crowded_of(const struct kp_costrules *x)
                              who_has_them(x));
 }
 
-/* No rule knows what a step is for that is no part of a training, as a sound that is filtered for each batch. */
+/* No rule knows what a step is for that is no part of a training, as a sound that is filtered for each batch. A note
+ * tells evaluations. */
 static double elsewhere_of(const struct kp_costrules *x)
 {
     struct kp_stepparts parts = {0};
     if (x->out->count || x->out->has_gpu || !x->out->steps) return 0;
     kp_stepparts_add(&parts, x->tree, x->chosen);
-    const double other = (double)(kp_stepparts_ns(&parts, KP_PART_OTHER, false) - parts.all.between_ns);
+    const double other = (double)(kp_stepparts_ns(&parts, KP_PART_OTHER, false) - parts.all.between_ns) -
+                         x->out->evaluated_ns * (double)x->out->steps;
     const bool is_known = kp_stepparts_has(&parts) && kp_stepparts_ns(&parts, KP_PART_FORWARD, false) > 0;
     const double share = is_known ? other / (double)parts.all.steps_ns : 0;
     kp_stepparts_fini(&parts);
