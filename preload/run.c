@@ -285,10 +285,17 @@ static void exit_begins_anyhow(void *unused) { exit_begins(0, unused); }
 extern __typeof__(on_exit) on_exit __attribute__((weak));      /* musl has none: no status there */
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; both may allocate, once for many handlers */
 
-bool kp_run_turn_watch(void)
+static bool handler_add(void)
 {
     if (kp_fail_point("atexit") != 0) return false;
     return on_exit ? on_exit(exit_begins, NULL) == 0 : __cxa_atexit(exit_begins_anyhow, NULL, NULL) == 0;
+}
+
+bool kp_run_turn_watch(void)
+{
+    if (handler_add()) return true;
+    KP_LOG_ONCE(0, "no memory to watch exit(): its status is not known");
+    return false;
 }
 
 int kp_run_exit_status(void) { return kp_load_relaxed(&exit_status); }

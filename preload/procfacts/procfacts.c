@@ -396,6 +396,7 @@ void kp_procfacts_note_begin(void)
 {
     char text[TEXT_BYTES], script[SCRIPT_BYTES], words[SCRIPT_BYTES] = "";
     if (kp_io_text("/proc/cpuinfo", text, sizeof text) > 0) kp_procfacts_instructions(text, words, sizeof words);
+    else kp_log(0, "cannot read /proc/cpuinfo: which types the processor knows is not recorded");
     if (words[0]) (void)kp_record_note("instructions", words);
     if (kp_io_text("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
     kp_procfacts_own_script(script, sizeof script);

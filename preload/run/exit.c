@@ -27,7 +27,7 @@
 void kp_exit_watch(void)
 {
     static bool is_watched;
-    if (!is_watched && !kp_run_turn_watch()) kp_log(0, "no memory to watch exit(): its status is not known");
+    if (!is_watched) (void)kp_run_turn_watch();
     is_watched = true;
 }
 
