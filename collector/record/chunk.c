@@ -340,10 +340,13 @@ static bool has_open_range(const struct kp_chunk_head *chunk, struct info *info)
 uint64_t kp_chunk_written(void)
 {
     const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
-    uint64_t bytes = kp_chunk_taken() * KP_CHUNK_BYTES;
-    for (uint32_t i = 1; i < chunks; i++)
-        if ((kp_load_acquire(&info_of(i)->state) & 255) == OWNED) /* pairs with: kp_chunk_take */
-            bytes += kp_load_relaxed(&kp_spool_chunk(i)->used);
+    uint64_t bytes = 0;
+    for (uint32_t i = 1; i < chunks; i++) {
+        const struct kp_chunk_head *const chunk = kp_spool_chunk(i);
+        if ((kp_load_acquire(&info_of(i)->state) & 255) != OWNED) continue; /* pairs with: kp_chunk_take */
+        if (kp_load_acquire(&chunk->kind) != KP_CHUNK_DATA) continue;       /* pairs with: kp_chunk_take */
+        bytes += chunk->order * KP_CHUNK_BYTES + kp_load_relaxed(&chunk->used);
+    }
     return bytes;
 }
 

@@ -226,16 +226,15 @@ bool kp_ticker_do(void (*job)(void), uint32_t most_ms);
 
 int kp_record_meta(const void *record, uint32_t bytes); /* appends a META record; takes a mutex, not in a hook */
 void kp_record_clock(void);                             /* samples the clock and appends it */
-/*
- * Waits until no thread is inside a hook that may still write to a cycle older than the gate's. Afterwards no chunk of
- * `cycle` changes. 0 or -ETIMEDOUT. Writer or exporter thread only.
- */
+/* Waits until no thread is inside a hook that may still write to a cycle older than the gate's. Afterwards no chunk of
+ * `cycle` changes. 0 or -ETIMEDOUT. Writer or exporter thread only. */
 int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms);
 /* Frees the chunks of a cycle that was exported. If a thread may still write to it, a later call does. One thread. */
 void kp_record_recycle(uint32_t cycle);
 bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* piece i's addresses. False: no more pieces */
 /* How many ops, calls, device records and ranges a cycle holds. Walks its chunks, so not for hot paths. */
 uint64_t kp_record_events(uint32_t cycle);
+void kp_ring_touch(void);   /* hot: GPU work was asked for; lanes alone do not tell, as a watchdog may ask for ever */
 void kp_ring_hold(void);    /* with KPROF_RING nothing goes until release, for a reader. One thread at a time */
 bool kp_ring_release(void); /* false: room was short, records went meanwhile, and the reader has garbage */
 /* Drops the pages of all records from this process; the file keeps them. Once recording is over. Not in handlers. */

@@ -108,7 +108,7 @@ void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle); /* its thread
 struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle);              /* an orphan of this cycle, or NULL */
 void kp_chunk_settle(uint32_t cycle); /* no thread writes to cycles up to this one any more: their chunks may move */
 void kp_chunk_recycle(uint32_t cycle);
-/* Changes whenever a thread records. The writer alone. */
+/* Changes whenever a thread of the host records. The writer alone. */
 uint64_t kp_chunk_written(void);
 /* So long after its thread left a chunk without open ranges, frees it as kp_chunk_recycle does. The writer alone. */
 void kp_chunk_expire(uint32_t index, uint32_t now_ms, uint32_t ring_ms);

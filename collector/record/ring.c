@@ -10,7 +10,8 @@
  *
  * A chunk goes when its thread left it so long ago, and no range in it is open. No thread stores into it any more: the
  * rule by which chunks move to the disk (decisions/143). Time in which no thread records does not count. So a program
- * that is stuck, or takes minutes to exit, keeps the seconds before.
+ * that is stuck, or takes minutes to exit, keeps the seconds before. Nor does time in which one only asks whether the
+ * GPU is done.
  */
 #include "collector/record/record_internal.h"
 
@@ -25,6 +26,7 @@
 /* The writer is at it; nothing goes, for a reader; but it went, as room was short. */
 enum { KP_RING_BUSY = 1, KP_RING_HELD = 2, KP_RING_BROKEN = 4 };
 
+static _Atomic bool is_touched; /* kp_ring_touch() since the last look */
 static uint32_t stay_ms;
 static uint64_t looked_ns;            /* 0: not yet */
 static uint64_t written, recorded_ns; /* what threads had written at the last look, and how long they have recorded */
@@ -62,6 +64,11 @@ static void round_leave(void)
     while (!kp_cas_acq_rel(&kp_spool.ring_hold, &was, was & ~(uint32_t)KP_RING_BUSY)) {} /* pairs with: kp_ring_hold */
 }
 
+void kp_ring_touch(void)
+{
+    if (!kp_load_relaxed(&is_touched)) kp_store_relaxed(&is_touched, true);
+}
+
 void kp_ring_hold(void)
 {
     for (uint32_t was = 0; !kp_cas_acq_rel(&kp_spool.ring_hold, &was, KP_RING_HELD); was = 0) kp_io_nap(KP_RING_NAP_NS);
@@ -84,6 +91,7 @@ void kp_ring_forget(void)
     looked_ns = 0;
     written = recorded_ns = 0;
     is_short_noted = false;
+    kp_store_relaxed(&is_touched, false);
 }
 
 static uint64_t part_ns(void) { return kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS; }
@@ -93,7 +101,9 @@ static void recorded_turn(uint64_t now_ns, bool has_little)
 {
     const uint64_t now = kp_chunk_written(), most_ns = 2 * part_ns();
     const uint64_t since_ns = looked_ns ? now_ns - looked_ns : 0;
-    if (now != written || has_little) recorded_ns += since_ns < most_ns ? since_ns : most_ns;
+    if (now != written || kp_load_relaxed(&is_touched) || has_little)
+        recorded_ns += since_ns < most_ns ? since_ns : most_ns;
+    kp_store_relaxed(&is_touched, false);
     looked_ns = now_ns;
     written = now;
 }

@@ -114,6 +114,7 @@ static void put_api(const struct kp_hooked_call *call, const struct kp_call_kind
         };
         rec->head.flags = (uint8_t)(KP_DEV_TICKS | (kind->is_driver ? KP_DEV_DRIVER : 0));
         kp_put_commit(lane, sizeof *rec);
+        kp_ring_touch();
     }
     kp_store_release(&lane->inside, 0); /* pairs with: quiesce.c:is_quiet */
 }

@@ -66,6 +66,8 @@ uint32_t kp_call_sort(bool is_driver, const char *name, size_t len)
     size_t bare = len > 5 && memcmp(name + len - 5, "_ptsz", 5) == 0 ? len - 5 : len;
     if (is_one_of(launches, name, bare)) return KP_CALL_LAUNCH;
     if (is_driver) return is_one_of(driver, name, len) ? 0 : KP_CALL_NOISE;
+    /* whether the GPU is done: no sign that the program goes on */
+    if (begins(name, len, "cudaEventQuery") || begins(name, len, "cudaStreamQuery")) return KP_CALL_ASKS;
     if (begins(name, len, "cudaStreamBeginCapture")) return KP_CALL_CAPTURE_BEGINS;
     if (begins(name, len, "cudaStreamEndCapture")) return KP_CALL_CAPTURE_ENDS;
     return is_one_of(noise, name, len) ? KP_CALL_NOISE : 0;

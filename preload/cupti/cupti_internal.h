@@ -52,7 +52,7 @@ bool kp_graphs_are_used(void);
 
 /* --- callnames.c: CUPTI's names of CUDA calls --- */
 
-enum { KP_CALL_NOISE = 1, KP_CALL_LAUNCH = 2, KP_CALL_CAPTURE_BEGINS = 4, KP_CALL_CAPTURE_ENDS = 8 };
+enum { KP_CALL_NOISE = 1, KP_CALL_LAUNCH = 2, KP_CALL_CAPTURE_BEGINS = 4, KP_CALL_CAPTURE_ENDS = 8, KP_CALL_ASKS = 16 };
 struct kp_cupti_call {
     const char *name; /* libcupti's string, which stays mapped; only `len` bytes of it, without _vNNNN */
     uint16_t len;

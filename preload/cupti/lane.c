@@ -331,6 +331,7 @@ static bool settle_call(struct cupti_lane *l, struct kp_decoded *d)
     if (call->what & (KP_CALL_LAUNCH | KP_CALL_CAPTURE_BEGINS | KP_CALL_CAPTURE_ENDS))
         balance_call(l, &d->api, call->what);
     if (call->what & KP_CALL_NOISE) return false;
+    if (!(call->what & KP_CALL_ASKS)) kp_ring_touch();
     d->head.name = call_name(l, call);
     d->api.tid = thread_tid(l, d->api.thread_id);
     return true;

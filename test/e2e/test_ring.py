@@ -7,6 +7,7 @@ import bisect
 import concurrent.futures
 import json
 import os
+import platform
 import random
 import subprocess
 import time
@@ -80,6 +81,20 @@ def test_a_kill_at_any_moment_leaves_the_last_second_whole(tmp_path, torch_doubl
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         wrongs = list(pool.map(lambda number: wrong_with(tmp_path / str(number), torch_double, number), range(KILLS)))
     assert wrongs == [None] * KILLS, f"seed {seed}"
+
+
+def test_a_thread_that_asks_whether_the_gpu_is_done_does_not_wear_the_ring_out(tmp_path):
+    """NCCL's watchdog asks for the events of a collective that hangs, until its limit of ten minutes ends the job."""
+    simgpu = harness.BUILD / platform.machine() / "simgpu"
+    doubles = " ".join(str(simgpu / name) for name in ("libcuda.so.1", "libcudart.so.13", "libcupti.so.13"))
+    run = harness.Run([harness.PYTHON, harness.SCRIPTS / "ring_polled.py", 2, 20], tmp_path / "run",
+                      harness.clean_environment(LD_PRELOAD=f"{harness.LIBRARY} {doubles}", LD_LIBRARY_PATH=simgpu, KPROF_DIR=tmp_path / "out",
+                                                DISABLE_ADDMM_CUDA_LT=1, KPROF_RING="1s"), timeout=harness.LONG)
+    steps = int(run.out.split()[-1])  # of its last second of work, of which records that come late take a part or two of 16
+    assert harness.cli("recover", tmp_path / "out").returncode == 0
+    path, = (tmp_path / "out").glob("*.pt.trace.json*")
+    names = [event["name"] for event in facts.load(path)["traceEvents"] if event.get("ph") == "X"]
+    assert names.count("aten::mul") >= 0.6 * steps > 0 and names.count("cudaEventQuery") > 100, (steps, names.count("aten::mul"))
 
 
 @pytest.mark.parametrize("how", ["keep", "window"])
