@@ -503,8 +503,8 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
                               "--schedule 10-30 -- ..., then kprof report --by line"
                             : "source lines were not recorded. To see them: kprof run --with-stack ops -- ...";
     out->slowed_by = slowed_by(&costs);
-    out->most = kp_hotlines_text(&costs);
     health_judge(&costs);
+    kp_hotlines_tell(&costs);
     kp_costrules_fini(&costs);
     kp_split_places_fini(&places);
     free(splits);

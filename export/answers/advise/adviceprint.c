@@ -158,8 +158,10 @@ static void nothing_print(FILE *out, const struct kp_advice *a)
                 a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0 ? "communication, " : "",
                 a->has_gpu ? "copies, idle time" : "time without an operator");
     if (a->elsewhere > 0)
-        fprintf(out, ". But operators take %.0f %% of a step outside of forward, backward, optimizer and data loading",
-                100 * a->elsewhere);
+        fprintf(out,
+                ". But operators take %.0f %% of a step outside of forward, backward, optimizer and data loading%s%s",
+                100 * a->elsewhere, a->elsewhere_line ? ", most of it at " : "",
+                a->elsewhere_line ? a->elsewhere_line : "");
     if (a->evaluated_ns > 0) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
 }
 
@@ -308,6 +310,8 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MAYBE, prompts, r->prompts)                                                                             \
     F(MAYBE, no_op, r->no_op)                                                                                 \
     F(MAYBE, met, r->met)                                                                                     \
+    F(MAYBE_SHARE, elsewhere, r->elsewhere > 0 ? r->elsewhere : NAN)                                          \
+    F(MAYBE, elsewhere_line, r->elsewhere_line)                                                               \
     F(LIST, waited, (waited, r->waited_count, &r->waited[i]))                                                 \
     F(MAYBE, waited_why, r->waited_why)                                                                       \
     F(MAYBE, outside, r->outside)                                                                             \

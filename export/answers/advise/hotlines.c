@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hotlines.c - which lines of the program the steps spend most time in
+ * hotlines.c - which lines of the program, or operators, the steps spend most time in
  *
  * Rules know some mistakes. What none of them knows, as a loop that copies weights, is in sight by its line: the rows
- * of kprof report --by line.
+ * of kprof report --by line, each with what its backward takes. Without lines the operators are.
  */
 #include "export/answers/advise/hotlines.h"
 
@@ -17,32 +17,71 @@ enum { LINES_SHOWN = 4 };
 #define FIRST_LEAST 0.10 /* of a step */
 #define OTHER_LEAST 0.05
 
-KP_ORDER_DOWN(most_first, struct kp_top_row, steps.self_ns)
+/* A line with its backward. */
+struct hot {
+    uint32_t name;
+    double ns, backward_ns; /* of all steps; the second is a part of the first */
+};
 
-static const char *lines_text(const struct kp_costrules *x, const struct kp_top *lines)
+KP_ORDER_DOWN(most_first, struct hot, ns)
+
+static int by_name(const void *a, const void *b)
 {
-    const char *text = NULL;
-    size_t shown = 0;
-    for (size_t i = 0; i < lines->count && shown < LINES_SHOWN; i++) {
-        const struct kp_top_row *const l = &lines->rows[i];
-        const char *const name = kp_kineto_text(x->tree->trace, l->name);
-        const double share = l->steps.self_ns / (double)x->out->steps / x->out->step_ns;
-        if (share < (shown ? OTHER_LEAST : FIRST_LEAST)) break;
-        if (!l->name) continue;
-        text = kp_costrules_text(x, "%s%s%s%s %.0f %%", text ? text : "most of a step: ", text ? ", " : "",
-                                 l->is_backward ? KP_TOP_BACKWARD_OF : "", name, 100 * share);
-        shown++;
-    }
-    return text;
+    const struct kp_top_row *const x = a, *const y = b;
+    return x->name < y->name ? -1 : x->name > y->name;
 }
 
-const char *kp_hotlines_text(const struct kp_costrules *x)
+/* Into as much room as there are rows. */
+static size_t hots_make(struct hot *of, struct kp_top *top)
 {
-    struct kp_top lines;
-    if (x->out->has_gpu || !x->out->steps || !(x->tree->trace->has_stacks || x->tree->trace->with_stack)) return NULL;
-    kp_top_build(&lines, x->tree, x->chosen, KP_TOP_BY_LINE);
-    if (lines.count) qsort(lines.rows, lines.count, sizeof *lines.rows, most_first);
-    const char *const text = lines_text(x, &lines);
-    kp_top_fini(&lines);
-    return text;
+    size_t count = 0;
+    if (top->count) qsort(top->rows, top->count, sizeof *top->rows, by_name);
+    for (size_t i = 0; i < top->count; i++) {
+        const struct kp_top_row *const row = &top->rows[i];
+        if (!row->name) continue;
+        if (!count || of[count - 1].name != row->name) of[count++] = (struct hot){.name = row->name};
+        of[count - 1].ns += row->steps.self_ns;
+        if (row->is_backward) of[count - 1].backward_ns += row->steps.self_ns;
+    }
+    if (count) qsort(of, count, sizeof *of, most_first);
+    return count;
+}
+
+static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count)
+{
+    const char *text = "";
+    bool has_backward = false;
+    for (size_t i = 0; i < count && i < LINES_SHOWN; i++) {
+        const double share = of[i].ns / (double)x->out->steps / x->out->step_ns;
+        if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
+        text = kp_costrules_text(x, "%s%s%s %.0f %%", text, *text ? ", " : "",
+                                 kp_kineto_text(x->tree->trace, of[i].name), 100 * share);
+        has_backward |= of[i].backward_ns > 0;
+    }
+    if (!*text) return NULL;
+    return kp_costrules_text(x, "most of a step%s: %s", has_backward ? ", lines with their backward" : "", text);
+}
+
+/* The line that has the most of what is in no part of a training: such a line has no backward. */
+static const char *elsewhere_line(const struct kp_costrules *x, const struct hot *of, size_t count)
+{
+    const double ns = x->out->elsewhere * (double)x->out->steps * x->out->step_ns;
+    for (size_t i = 0; i < count && of[i].ns >= ns / 2; i++)
+        if (of[i].backward_ns == 0 && of[i].ns <= ns)
+            return kp_costrules_text(x, "%s", kp_kineto_text(x->tree->trace, of[i].name));
+    return NULL;
+}
+
+void kp_hotlines_tell(const struct kp_costrules *x)
+{
+    struct kp_top top;
+    const bool has_lines = x->tree->trace->has_stacks || x->tree->trace->with_stack;
+    if (x->out->has_gpu || !x->out->steps) return;
+    kp_top_build(&top, x->tree, x->chosen, has_lines ? KP_TOP_BY_LINE : KP_TOP_BY_OP);
+    struct hot *const of = kp_kineto_room(top.count + 1, sizeof *of);
+    const size_t count = hots_make(of, &top);
+    x->out->most = most_text(x, of, count);
+    if (x->out->elsewhere > 0) x->out->elsewhere_line = elsewhere_line(x, of, count);
+    free(of);
+    kp_top_fini(&top);
 }

@@ -4,7 +4,7 @@
 
 struct kp_costrules;
 
-/* "most of a step: train.py:25 update 28.100 ms (18.3 %), backward of train.py:10 forward ..": the own time of ops, by
- * line. NULL: a GPU works, no lines were recorded, or no line has a tenth of a step. The text lives as long as the
- * trace. */
-const char *kp_hotlines_text(const struct kp_costrules *rules);
+/* Sets in the advice `most`, the own time of ops by line, or by op where no lines were recorded: "most of a step, lines
+ * with their backward: train.py:25 update 18 %, train.py:10 forward 12 %". NULL: a GPU works, or nothing has a tenth of
+ * a step. Once `elsewhere` is known: the line that has most of that. The texts live as long as the trace. */
+void kp_hotlines_tell(const struct kp_costrules *rules);

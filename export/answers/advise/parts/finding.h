@@ -129,12 +129,13 @@ struct kp_advice {
     struct kp_usual_split usual;
     const char *outside;       /* a sentence: how much of a phase lies in no step, if much does; or NULL */
     const char *guessed;       /* a sentence: its steps are guessed, of before a training; or NULL */
-    const char *most;          /* a sentence: the own lines with most time, with ms and share; or NULL */
+    const char *most;          /* a sentence: the own lines, or ops, with most time, and their shares; or NULL */
     const char *prompts;       /* a sentence: which steps of a generation take a prompt; or NULL */
     const char *no_op;         /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
     const char *met;           /* a sentence: collectives wait for ranks that have no core; or NULL */
     struct kp_gpu_figures gpu; /* with has_gpu */
     double elsewhere; /* without a finding: of a step, what is in no part of a training, if that is much; else 0 */
+    const char *elsewhere_line; /* has at least half of it; or NULL */
     bool is_healthy, has_gpu;
     bool is_well; /* nothing is found in what was recorded, and it computes, with a core when it wants one; healthy, but
                      for what was not recorded */
