@@ -244,6 +244,13 @@ int kp_io_peek(const void *from, void *to, size_t bytes)
     return peek(&remote, 1, to, bytes);
 }
 
+int kp_io_peek_child(uint32_t pid, const void *from, void *to, size_t bytes)
+{
+    const struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
+    const int rc = kp_fail_point("vm_readv");
+    return rc < 0 ? rc : copied(process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0), bytes);
+}
+
 int kp_io_poke(void *to, const void *from, size_t bytes)
 {
     const struct iovec local = {(void *)(uintptr_t)from, bytes}, remote = {to, bytes};

@@ -124,6 +124,8 @@ int kp_io_unlock_pages(void *p, size_t bytes);
 void kp_io_keep_unlocked(bool is_wanted); /* the host called mlockall: unlocks the library's new mappings */
 int kp_io_peek(const void *from, void *to,
                size_t bytes); /* reads memory that may be unmapped; 0 or -errno, never faults */
+/* Memory of a child, which may run: 0 or -errno, also where the system lets no process do so. */
+int kp_io_peek_child(uint32_t pid, const void *from, void *to, size_t bytes);
 int kp_io_poke(void *to, const void *from, size_t bytes); /* writes memory that may be unmapped or read-only; as peek */
 int kp_io_peek_pages(const void *from, size_t bytes);     /* 0 if all of these pages can be read, or -errno */
 

@@ -81,21 +81,6 @@ void kp_where_drop(struct kp_where_text *t)
     *t = (struct kp_where_text){0};
 }
 
-static void frames_put(struct kp_json *j, const struct kp_pywhere_stack *s)
-{
-    kp_json_lit(j, ",\"python\":[");
-    for (uint32_t i = 0; i < s->count; i++) {
-        const struct kp_pywhere_frame *const f = &s->frames[i];
-        kp_json_fmt(j, "%s{\"file\":\"%s\",\"line\":", i ? "," : "", f->file);
-        if (f->line < 0) kp_json_lit(j, "null");
-        else kp_json_i64(j, f->line);
-        kp_json_fmt(j, ",\"function\":\"%s\"}", f->function);
-    }
-    kp_json_char(j, ']');
-    if (s->is_cut) kp_json_lit(j, ",\"cut\":true");
-    if (s->has_moved) kp_json_lit(j, ",\"moved\":true");
-}
-
 static const struct kp_pywhere_thread *python_of(const struct where *w, uint32_t tid)
 {
     for (uint32_t i = 0; i < w->python_count; i++)
@@ -148,7 +133,7 @@ static void task_put(struct kp_json *j, struct where *w, struct kp_task *t, bool
     if (*t->channel) kp_json_fmt(j, ",\"kernel\":\"%s\"", t->channel);
     if (python) {
         kp_pywhere_stack(python, &w->stack);
-        frames_put(j, &w->stack);
+        kp_wherechildren_frames_put(j, &w->stack);
     }
     main_note(w, t, python ? &w->stack : NULL);
     kp_json_char(j, '}');
@@ -229,7 +214,7 @@ int kp_where_write(struct kp_where_text *out, const char *event)
     rc = kp_io_each_name("/proc/self/task", task_note, here);
     if (rc < 0) kp_json_fmt(&j, ",\"no_threads\":%d", rc);
     rc = tasks_put(&j, here, out);
-    kp_wherechildren_put(&j);
+    kp_wherechildren_put(&j, here->python, here->python_count, &here->stack);
     kp_json_lit(&j, "}\n");
     kp_io_apart(true);
     if (rc == 0) rc = kp_json_flush(&j);

@@ -10,7 +10,9 @@
  * Safe in:   signal handlers no; after fork yes
  *
  * A program that waits for a child says so by its own frames alone: what that child does, or that it was killed, is
- * the cause. Which ended is known until the program waits for it (a zombie), and where waitpid took it (endlist.c).
+ * the cause. A forked child's frames of Python are read from here as well: it may wait for a lock that a thread of this
+ * process held when it was forked. Which ended is known until the program waits for it (a zombie), and where waitpid
+ * took it (endlist.c).
  */
 #include "preload/blackbox/where.h"
 
@@ -24,9 +26,10 @@
 #include "export/write/out/json.h"
 #include "preload/blackbox/task.h"
 #include "preload/procfacts/endlist.h"
+#include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"
 
-enum { CHILDREN_MAX = 32, LIST_BYTES = 4096 };
+enum { CHILDREN_MAX = 32, LIST_BYTES = 4096, CHILDREN_WITH_FRAMES = 8, FRAMES_MOST = 24 };
 
 static uint32_t children[CHILDREN_MAX], children_n;
 
@@ -52,9 +55,19 @@ void kp_wherechildren_call_put(struct kp_json *j, const struct kp_task *t)
     if (*t->on) kp_json_fmt(j, ",\"on\":\"%s\"", t->on);
 }
 
-static void status_put(struct kp_json *j, int status)
+void kp_wherechildren_frames_put(struct kp_json *j, const struct kp_pywhere_stack *s)
 {
-    if (status >= 0) kp_json_fmt(j, ",\"status\":%d", status);
+    kp_json_lit(j, ",\"python\":[");
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct kp_pywhere_frame *const f = &s->frames[i];
+        kp_json_fmt(j, "%s{\"file\":\"%s\",\"line\":", i ? "," : "", f->file);
+        if (f->line < 0) kp_json_lit(j, "null");
+        else kp_json_i64(j, f->line);
+        kp_json_fmt(j, ",\"function\":\"%s\"}", f->function);
+    }
+    kp_json_char(j, ']');
+    if (s->is_cut) kp_json_lit(j, ",\"cut\":true");
+    if (s->has_moved) kp_json_lit(j, ",\"moved\":true");
 }
 
 /* Not a process of the library that writes where the folder stands. */
@@ -81,16 +94,29 @@ static void lost_put(struct kp_json *j)
     kp_json_char(j, ']');
 }
 
-void kp_wherechildren_put(struct kp_json *j)
+static void child_put(struct kp_json *j, const struct kp_task *t)
+{
+    kp_json_fmt(j, "{\"pid\":%u,\"name\":\"%s\",\"state\":\"%c\"", t->tid, t->name, t->state);
+    kp_wherechildren_call_put(j, t);
+    if (t->status >= 0) kp_json_fmt(j, ",\"status\":%d", t->status);
+}
+
+void kp_wherechildren_put(struct kp_json *j, const struct kp_pywhere_thread *python, uint32_t count,
+                          struct kp_pywhere_stack *room)
 {
     struct kp_task t;
+    unsigned with_frames = CHILDREN_WITH_FRAMES;
     bool is_first = true;
     kp_json_lit(j, ",\"children\":[");
     for (uint32_t i = 0; i < children_n; i++) {
         if (!kp_task_look(&t, children[i], children[i]) || !is_of_host(&t)) continue;
-        kp_json_fmt(j, "%s{\"pid\":%u,\"name\":\"%s\",\"state\":\"%c\"", is_first ? "" : ",", t.tid, t.name, t.state);
-        kp_wherechildren_call_put(j, &t);
-        status_put(j, t.status);
+        if (!is_first) kp_json_char(j, ',');
+        child_put(j, &t);
+        if (t.status < 0 && with_frames) {
+            kp_pywhere_child(t.tid, python, count, room);
+            if (room->count > FRAMES_MOST) room->count = FRAMES_MOST, room->is_cut = true;
+            if (room->count) kp_wherechildren_frames_put(j, room), with_frames--;
+        }
         kp_json_char(j, '}');
         is_first = false;
     }

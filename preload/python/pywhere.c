@@ -34,12 +34,14 @@ struct line_table {
 };
 
 static uint8_t *table_buffer; /* TABLE_BYTES */
+static uint32_t child;        /* whose memory is read; 0: our own */
 
 /* ---- reading ---- */
 
 static bool peek(const void *from, void *to, size_t bytes)
 {
-    return (uintptr_t)from >= 4096 && kp_io_peek(from, to, bytes) == 0;
+    if ((uintptr_t)from < 4096) return false;
+    return (child ? kp_io_peek_child(child, from, to, bytes) : kp_io_peek(from, to, bytes)) == 0;
 }
 
 static const void *pointer_in(const uint8_t *bytes, size_t at)
@@ -279,6 +281,25 @@ const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uin
         at = pointer_in(state, KP_PYTHON_THREAD_NEXT);
     }
     return NULL;
+}
+
+/*
+ * A forked child has our objects at our addresses, and of our threads the one that forked. That has its number, which
+ * glibc keeps beside the stack, from the child. In a child that became another program nothing is found.
+ */
+void kp_pywhere_child(uint32_t pid, const struct kp_pywhere_thread *ours, uint32_t count, struct kp_pywhere_stack *out)
+{
+    const struct kp_python *const python = kp_python_get();
+    const size_t offset = tid_offset();
+    out->count = 0;
+    child = pid;
+    for (uint32_t i = 0; python && offset && i < count && !out->count; i++) {
+        const void *const state = (const void *)(uintptr_t)ours[i].state;
+        uint32_t tid = 0;
+        const uint8_t *const at = pointer_at(state, python->layout.thread_id);
+        if (at && peek(at + offset, &tid, sizeof tid) && tid == pid) kp_pywhere_stack(&ours[i], out);
+    }
+    child = 0;
 }
 
 /*

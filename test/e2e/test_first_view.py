@@ -1191,7 +1191,7 @@ def test_a_job_that_stands_says_so_alike_in_text_page_and_json(tmp_path):
         files.append(write(tmp_path / f"r{rank}.pt.trace.json", events, kprof={"version": "1", "complete": False, "ended_by": "SIGKILL"},
                            distributedInfo={"rank": rank, "world_size": 2}))
     first, lead, *_ = told("report", *files).splitlines()
-    assert lead == f"         It runs no more: `kprof why {tmp_path}` says how it ended."
+    assert lead == f"         It runs no more: `kprof why {tmp_path}` says how it ended, `kprof hang` where its threads were."
     advised = told("advise", *files)
     assert advised.startswith(f"{first}\n{lead}\n") and "CRITICAL" not in advised and "verdict" not in advised, advised
     assert first.startswith("STUCK    rank 1 did nothing for 1"), first

@@ -392,7 +392,8 @@ def test_a_function_that_torch_started_as_a_rank_is_told_by_its_error_file_and_i
 
 CHILD = r"waits for a child process \(wait4: process (\d+)\); process \1 "
 STANDS_BY = {  # why a program stands, where its own frames do not say it
-    "lock": CHILD + r"\(python\S*\) waits for another thread \(futex\)$",
+    "lock": CHILD + r"\(python\S*\) is at stands_by\.py:\d+ takes, waits for another thread \(futex\)\. Was it forked .* held that lock\?",
+    "queued": r"reads \(read: a pipe\); process \d+ \(python\S*\) is at stands_by\.py:\d+ takes, waits for another thread \(futex\)\. Was it forked ",
     "worker": r"reads \(read: a pipe\); its child process \d+ \(python\S*\) was killed by SIGKILL$",
     "pipe": CHILD + r"\(sh\) writes \(write: a pipe\)$",
     "flock": r"waits for the lock of a file \(flock: FOLDER/file\)$",

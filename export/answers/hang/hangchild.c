@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "collector/base/kp_path.h"
+#include "export/read/frames/ownline.h"
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"
 
@@ -17,6 +19,28 @@ void kp_hang_call_put(FILE *out, const struct kp_hang_call *call)
     kp_plain_fmt(out, "%s%s", has_words ? " (" : "", call->name);
     if (*call->on) kp_plain_fmt(out, ": %s", call->on);
     if (has_words) fputc(')', out);
+}
+
+void kp_hang_frame_put(FILE *out, const struct kp_hang_frame *f)
+{
+    kp_plain_fmt(out, "%s:%ld %s", kp_path_base(f->file), f->line, f->function);
+}
+
+/* Without the folder of packages, which is the same for all of them. */
+static const char *file_short(const char *file)
+{
+    static const char folder[] = "-packages/"; /* site-packages, dist-packages */
+    const char *const packages = strstr(file, folder);
+    return packages ? packages + sizeof folder - 1 : file;
+}
+
+void kp_hang_frames_print(FILE *out, const struct kp_hang_thread *t)
+{
+    for (size_t i = 0; i < t->frame_count; i++) {
+        const struct kp_hang_frame *const f = &t->frames[i];
+        kp_plain_fmt(out, "    %s:%ld %s\n", file_short(f->file), f->line, f->function);
+    }
+    if (t->is_cut) fputs("    (more, which could not be read)\n", out);
 }
 
 /* No part of a program ends its children so. SIGTERM is the usual way. */
@@ -38,21 +62,43 @@ static void end_put(FILE *out, int status)
 
 static void child_put(FILE *out, const struct kp_hang_child *c)
 {
-    kp_plain_fmt(out, "process %ld", c->pid);
-    if (*c->name) kp_plain_fmt(out, " (%s)", c->name);
+    const struct kp_hang_frame *const own = kp_hang_own(&c->main);
+    const struct kp_hang_call *const call = &c->main.call;
+    const bool has_call = *call->words || *call->name;
+    kp_plain_fmt(out, "process %ld", c->main.tid);
+    if (*c->main.name) kp_plain_fmt(out, " (%s)", c->main.name);
     fputc(' ', out);
+    if (own) fputs("is at ", out), kp_hang_frame_put(out, own);
+    if (own && has_call) fputs(", ", out);
     if (c->is_over) end_put(out, c->status);
-    else if (*c->call.words || *c->call.name) kp_hang_call_put(out, &c->call);
-    else fputs("runs", out);
+    else if (has_call) kp_hang_call_put(out, call);
+    else if (!own) fputs("runs", out);
     if (c->is_over && c->ago_ms > 0) fprintf(out, " %.1f s before", c->ago_ms / 1e3);
 }
 
 static bool is_awaited(const struct kp_hang_process *p, const struct kp_hang_child *c)
 {
     char name[32];
-    snprintf(name, sizeof name, "process %ld", c->pid);
+    snprintf(name, sizeof name, "process %ld", c->main.tid);
     for (size_t i = 0; i < p->thread_count; i++)
         if (p->threads[i].is_main && strcmp(p->threads[i].call.on, name) == 0) return true;
+    return false;
+}
+
+/* A lock of the child's own memory, at a line of the program: no worker waits so for work. */
+static bool is_locked(const struct kp_hang_child *c)
+{
+    const struct kp_hang_frame *const own = kp_hang_own(&c->main);
+    return !c->is_over && strcmp(c->main.call.name, "futex") == 0 && !*c->main.call.on && own &&
+           kp_ownline_is_file(NULL, own->file);
+}
+
+static bool waits_for_data(const struct kp_hang_process *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const struct kp_hang_thread *const t = &p->threads[i];
+        if (t->is_main) return *t->call.words && strcmp(t->call.name, "futex") != 0;
+    }
     return false;
 }
 
@@ -63,9 +109,12 @@ void kp_hang_child_say(FILE *out, const struct kp_hang_process *p)
         if (!said && is_awaited(p, &p->children[i])) said = &p->children[i];
     for (size_t i = p->child_count; !said && i-- > 0;) /* the newest last */
         if (p->children[i].is_over && is_killed(p->children[i].status)) said = &p->children[i];
+    for (size_t i = 0; i < p->child_count && !said && waits_for_data(p); i++)
+        if (is_locked(&p->children[i])) said = &p->children[i];
     if (!said) return;
     fputs(said->is_over ? "; its child " : "; ", out);
     child_put(out, said);
+    if (is_locked(said)) fputs(". Was it forked while a thread held that lock? Then it waits for ever", out);
 }
 
 void kp_hang_children_print(FILE *out, const struct kp_hang_process *p)
@@ -74,5 +123,6 @@ void kp_hang_children_print(FILE *out, const struct kp_hang_process *p)
         fputs("  child ", out);
         child_put(out, &p->children[i]);
         fputc('\n', out);
+        kp_hang_frames_print(out, &p->children[i].main);
     }
 }

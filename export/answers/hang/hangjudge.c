@@ -21,13 +21,6 @@
 
 /* ---- where a process stands ---- */
 
-const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *t)
-{
-    for (size_t i = 0; i < t->frame_count; i++)
-        if (kp_ownline_is_file(NULL, t->frames[i].file)) return &t->frames[i];
-    return t->frame_count ? &t->frames[0] : NULL;
-}
-
 /* A rank that waits for others to join the job has begun no collective yet; its frames tell. */
 static bool is_joining(const struct kp_hang_thread *t)
 {
@@ -56,7 +49,7 @@ void kp_hang_spot_put(FILE *out, const struct kp_hang_process *p, const struct k
     if (p->state == KP_HANG_SILENT) fputs("does not answer", out);
     if (p->state == KP_HANG_STOPPED) fputs("stopped by a signal", out);
     if (p->state == KP_HANG_GONE) fputs("gone", out);
-    if (s->frame) kp_plain_fmt(out, "%s:%ld %s", kp_path_base(s->frame->file), s->frame->line, s->frame->function);
+    if (s->frame) kp_hang_frame_put(out, s->frame);
     if (!s->thread || !*s->thread->call.words) return;
     if (s->frame) fputs(", ", out);
     kp_hang_call_put(out, &s->thread->call);

@@ -12,8 +12,6 @@ struct kp_hang_spot {                        /* where a process stands; NULL: no
     const struct kp_hang_collective *within; /* a collective that has not ended */
 };
 void kp_hang_spot(struct kp_hang_spot *out, const struct kp_hang_process *process);
-/* The innermost frame of the program's own, else the innermost; NULL: no frame. */
-const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *thread);
 
 /* Python waits for other threads before it ends. */
 bool kp_hang_is_at_exit(const struct kp_hang_thread *main);

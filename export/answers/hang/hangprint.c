@@ -11,14 +11,6 @@
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
-/* Without the folder of packages, which is the same for all of them. */
-static const char *file_short(const char *file)
-{
-    static const char folder[] = "-packages/"; /* site-packages, dist-packages */
-    const char *const packages = strstr(file, folder);
-    return packages ? packages + sizeof folder - 1 : file;
-}
-
 static void thread_print(FILE *out, const struct kp_hang_thread *t)
 {
     kp_plain_fmt(out, "  thread %ld (%s)%s", t->tid, t->name, t->is_main ? ", main" : "");
@@ -26,11 +18,7 @@ static void thread_print(FILE *out, const struct kp_hang_thread *t)
     kp_hang_call_put(out, &t->call);
     if (t->has_moved) fputs(", it ran meanwhile", out);
     fputc('\n', out);
-    for (size_t i = 0; i < t->frame_count; i++) {
-        const struct kp_hang_frame *const f = &t->frames[i];
-        kp_plain_fmt(out, "    %s:%ld %s\n", file_short(f->file), f->line, f->function);
-    }
-    if (t->is_cut) fputs("    (more, which could not be read)\n", out);
+    kp_hang_frames_print(out, t);
 }
 
 /* What a process is doing beside its threads, as the end of its line. */

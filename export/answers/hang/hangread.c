@@ -7,6 +7,7 @@
 
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_jsonvalue.h"
+#include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 
 enum { SLACK = 16, NUMBER_BYTES = 40 }; /* kp_jsonvalue_text may leave some of its room unused */
@@ -49,11 +50,11 @@ static struct kp_hang_call call_of(struct source *s, struct kp_jsonvalue v)
     return (struct kp_hang_call){text_of(s, v, "call"), text_of(s, v, "words"), text_of(s, v, "on")};
 }
 
-static void thread_read(struct source *s, struct kp_jsonvalue v, struct kp_hang_thread *out)
+static void thread_read(struct source *s, struct kp_jsonvalue v, const char *number, struct kp_hang_thread *out)
 {
     const char *at = NULL;
     struct kp_jsonvalue frame;
-    out->tid = (long)number_of(v, "tid", 0);
+    out->tid = (long)number_of(v, number, 0);
     out->name = text_of(s, v, "name");
     out->call = call_of(s, v);
     out->state = *text_of(s, v, "state");
@@ -78,7 +79,7 @@ static void lists_read(struct source *s, struct kp_hang_process *p)
     while (threads.at && *threads.at == '[' && kp_jsonvalue_element(threads, &at, &v)) {
         struct kp_hang_thread *const t = KP_KINETO_NEXT(p->threads, p->thread_count, p->thread_capacity);
         *t = (struct kp_hang_thread){0};
-        thread_read(s, v, t);
+        thread_read(s, v, "tid", t);
     }
     at = NULL;
     while (collectives.at && *collectives.at == '[' && kp_jsonvalue_element(collectives, &at, &v)) {
@@ -99,13 +100,9 @@ static void children_read(struct source *s, struct kp_hang_process *p, const cha
     struct kp_jsonvalue v;
     while (list.at && *list.at == '[' && kp_jsonvalue_element(list, &at, &v)) {
         struct kp_hang_child *const c = KP_KINETO_NEXT(p->children, p->child_count, p->child_capacity);
-        const char *const state = text_of(s, v, "state");
-        *c = (struct kp_hang_child){.pid = (long)number_of(v, "pid", 0),
-                                    .name = text_of(s, v, "name"),
-                                    .call = call_of(s, v),
-                                    .is_over = !*state || *state == 'Z' || *state == 'X',
-                                    .status = (int)number_of(v, "status", -1),
-                                    .ago_ms = number_of(v, "ago_ms", 0)};
+        *c = (struct kp_hang_child){.status = (int)number_of(v, "status", -1), .ago_ms = number_of(v, "ago_ms", 0)};
+        thread_read(s, v, "pid", &c->main);
+        c->is_over = !c->main.state || c->main.state == 'Z' || c->main.state == 'X';
     }
 }
 
@@ -159,6 +156,13 @@ static int by_rank(const void *a, const void *b)
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *t)
+{
+    for (size_t i = 0; i < t->frame_count; i++)
+        if (kp_ownline_is_file(NULL, t->frames[i].file)) return &t->frames[i];
+    return t->frame_count ? &t->frames[0] : NULL;
+}
+
 void kp_hang_sort(struct kp_hang *hang)
 {
     if (hang->count) qsort(hang->of, hang->count, sizeof *hang->of, by_rank);
@@ -168,6 +172,7 @@ void kp_hang_drop_last(struct kp_hang *hang)
 {
     struct kp_hang_process *const p = &hang->of[--hang->count];
     for (size_t i = 0; i < p->thread_count; i++) free(p->threads[i].frames);
+    for (size_t i = 0; i < p->child_count; i++) free(p->children[i].main.frames);
     free(p->threads);
     free(p->collectives);
     free(p->children);

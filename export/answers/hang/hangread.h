@@ -27,9 +27,7 @@ struct kp_hang_collective {
     double since_ms; /* the last one began so long ago */
 };
 struct kp_hang_child {
-    long pid;
-    const char *name; /* "": not known */
-    struct kp_hang_call call;
+    struct kp_hang_thread main; /* its tid is the child's pid */
     bool is_over;
     int status;    /* as wait(2) has it; -1: not known, or it runs */
     double ago_ms; /* it ended so long before; 0: not known */
@@ -69,6 +67,8 @@ bool kp_hang_add(struct kp_hang *hang, const char *text, size_t bytes, const cha
 void kp_hang_add_silent(struct kp_hang *hang, enum kp_hang_state state, long pid, long rank, long size);
 /* The process of that number; `host` "", and a process that says none, is of this machine. */
 struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, const char *host, long pid);
+/* The innermost frame of the program's own, else the innermost; NULL: no frame. */
+const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *thread);
 void kp_hang_drop_last(struct kp_hang *hang);
 void kp_hang_sort(struct kp_hang *hang); /* by rank, then by process */
 void kp_hang_fini(struct kp_hang *hang);

@@ -194,7 +194,8 @@ static void next_put(struct kp_stuck_told *out, const struct kp_stuck *s)
         snprintf(out->next, sizeof out->next,
                  "`kprof hang %s` says who waits for whom, and at which line each thread is.", s->folder);
     else if (s->is_early)
-        snprintf(out->next, sizeof out->next, "It runs no more: `kprof why %s` says how it ended.", s->folder);
+        snprintf(out->next, sizeof out->next,
+                 "It runs no more: `kprof why %s` says how it ended, `kprof hang` where its threads were.", s->folder);
     else if (*s->stood)
         snprintf(out->next, sizeof out->next, "`kprof hang %s` says at which line each thread was.", s->folder);
 }

@@ -19,18 +19,28 @@ def holds():
         time.sleep(600)
 
 
-def takes():
+def takes(queue):
     with lock:
-        pass
+        queue.put(1)
 
 
-def by_forked_lock():
+def forked(queue):
     """A child of a program with threads: the one that held the lock is not in it."""
     threading.Thread(target=holds, daemon=True).start()
     time.sleep(0.3)
-    child = multiprocessing.get_context("fork").Process(target=takes, daemon=True)
+    child = multiprocessing.get_context("fork").Process(target=takes, args=(queue,), daemon=True)
     child.start()
-    child.join()
+    return child
+
+
+def by_forked_lock():
+    forked(None).join()
+
+
+def by_forked_worker():
+    queue = multiprocessing.get_context("fork").Queue()
+    forked(queue)
+    queue.get()
 
 
 def by_killed_worker():
@@ -119,5 +129,5 @@ def by_compiler():
 
 
 print("there", flush=True)
-{"lock": by_forked_lock, "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit,
+{"lock": by_forked_lock, "queued": by_forked_worker, "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit,
  "semaphore": by_semaphore, "pool": by_pool, "spin": by_spin, "gil": by_gil, "compiler": by_compiler}[sys.argv[1]]()

@@ -106,6 +106,25 @@ static void the_child_that_is_waited_for_says_what_it_does(void **state)
                               "process 7 (python) writes (write: a pipe)");
 }
 
+/* As a worker that was forked while a thread held a lock; one that waits for work is in a call of the kernel's. */
+static void a_child_that_waits_for_a_lock_at_a_line_of_the_program_is_named(void **state)
+{
+    (void)state;
+    static const char children[] =
+        ",\"children\":[{\"pid\":8,\"name\":\"python\",\"state\":\"S\",\"call\":\"read\",\"words\":\"reads\","
+        "\"python\":[{"
+        "\"file\":\"/home/a.py\",\"line\":3,\"function\":\"idle\"}]},{\"pid\":9,\"name\":\"worker\",\"state\":\"S\","
+        "\"call\":\"futex\",\"words\":\"waits for another thread\",\"python\":[{\"file\":\"/home/b.py\",\"line\":4,"
+        "\"function\":\"seen\"}]}]";
+    assert_string_equal(judged_alone("get", READS, "", children),
+                        "process 100 is at threading.py:5 get, reads (read: /data/x.bin); process 9 (worker) is at "
+                        "b.py:4 seen, waits for another thread (futex). Was it forked while a thread held that lock? "
+                        "Then it waits for ever");
+    (void)teardown(state);
+    assert_string_equal(judged_alone("wait", "\"call\":\"futex\",\"words\":\"waits for another thread\"", "", children),
+                        "process 100 is at threading.py:5 wait, waits for another thread (futex)");
+}
+
 static void at_its_exit_the_thread_that_it_waits_for_is_named(void **state)
 {
     (void)state;
@@ -316,6 +335,7 @@ int main(void)
         cmocka_unit_test_teardown(a_child_that_was_killed_is_named, teardown),
         cmocka_unit_test_teardown(a_child_that_was_killed_and_waited_for_is_named, teardown),
         cmocka_unit_test_teardown(the_child_that_is_waited_for_says_what_it_does, teardown),
+        cmocka_unit_test_teardown(a_child_that_waits_for_a_lock_at_a_line_of_the_program_is_named, teardown),
         cmocka_unit_test_teardown(at_its_exit_the_thread_that_it_waits_for_is_named, teardown),
         cmocka_unit_test_teardown(the_thread_that_holds_what_is_waited_for_says_where_it_is, teardown),
         cmocka_unit_test_teardown(the_rank_that_has_not_come_is_named_with_its_line, teardown),
