@@ -17,6 +17,8 @@
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
+enum { LONG_STEPS = 4 }; /* no step, but what the program does behind the last one */
+
 /* The innermost op that had no end, of the thread that opened one last; -1: none. */
 static int64_t open_find(const struct kp_tree *tree)
 {
@@ -58,9 +60,12 @@ const char *kp_lastwords_line(const struct kp_tree *tree, size_t node)
 static void name_put(struct last_words *w, const struct kp_tree *tree, size_t node)
 {
     const char *const line = kp_lastwords_line(tree, node);
+    const uint32_t caller = kp_ownline_caller_of_forward(tree->trace, kp_tree_stack(tree, &tree->nodes[node]));
     put(w, kp_kineto_text(tree->trace, kp_tree_event(tree, node)->name));
     if (*line) put(w, ", ");
     put(w, line);
+    if (caller) put(w, ", called from ");
+    if (caller) put(w, kp_kineto_text(tree->trace, caller));
 }
 
 static void memory_put(struct last_words *w, const struct kp_kineto *trace)
@@ -91,6 +96,22 @@ static void exception_put(struct last_words *w, const struct kp_kineto *trace, l
     if (oom) put(w, oom);
 }
 
+/* " in step 43", or, where that took much longer than others, as behind a training's end, " 4.9 s after step 42" */
+static void when_put(struct last_words *w, const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_open)
+{
+    const struct kp_step *const last = &chosen->steps[chosen->step_count - 1];
+    const int64_t since_ns = tree->trace->end_ns - last->end_ns;
+    const int64_t all_ns = last->end_ns - chosen->steps[0].start_ns;
+    char text[80];
+    if (!is_open) snprintf(text, sizeof text, " after step %ld", last->number);
+    else if (since_ns > LONG_STEPS * all_ns / (int64_t)chosen->step_count)
+        snprintf(text, sizeof text, " %.1f s after step %ld", (double)since_ns / 1e9, last->number);
+    else snprintf(text, sizeof text, " in step %ld", last->number + 1);
+    put(w, text);
+    put(w, of_what(tree->trace, chosen));
+    if (is_open) put(w, ", in ");
+}
+
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct last_words w = {.text = out, .bytes = bytes};
@@ -104,9 +125,7 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
     }
     if (!kp_ended_early(tree->trace) || last < 0) return out;
     const int64_t open = open_find(tree);
-    snprintf(text, sizeof text, open < 0 ? " after step %ld%s" : " in step %ld%s, in ", open < 0 ? last : last + 1,
-             of_what(tree->trace, chosen));
-    put(&w, text);
+    when_put(&w, tree, chosen, open >= 0);
     if (open >= 0) {
         const int64_t ns = tree->nodes[open].end_ns - tree->nodes[open].start_ns + after_ns;
         name_put(&w, tree, (size_t)open);

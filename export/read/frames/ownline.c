@@ -502,29 +502,50 @@ uint32_t kp_ownline_module_names(struct kp_kineto *trace, uint32_t stack)
     return stack_search(trace, stack, &names);
 }
 
+/* An own line further out than `line`; of no module's forward where those are passed over. */
+struct outwards {
+    uint32_t line;
+    bool is_past_forward;
+};
+
+static bool is_there(const struct kp_kineto *trace, const struct outwards *want, uint32_t line)
+{
+    const char *const name = line && want->is_past_forward ? strrchr(kp_kineto_text(trace, line), ' ') : NULL;
+    return line != want->line && !(name && strcmp(name, " forward") == 0);
+}
+
 /* Of a stack that is one text: the frames around its innermost own one. */
-static uint32_t caller_of_text(struct kp_kineto *trace, uint32_t stack, uint32_t line)
+static uint32_t outer_of_text(struct kp_kineto *trace, uint32_t stack, const struct outwards *want)
 {
     const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
     size_t bytes;
     for (const char *at = own_frame(list_of(trace), text, end, &bytes); at;
          at = own_frame(list_of(trace), at, end, &bytes)) {
         const uint32_t its = line_at(trace, at, bytes).text - 1;
-        if (its && its != line) return its;
+        if (its && is_there(trace, want, its)) return its;
         at += bytes + (at[bytes] == ';');
     }
     return 0;
 }
 
-static uint32_t caller_search(struct kp_kineto *trace, uint32_t stack)
+static uint32_t outer_search(struct kp_kineto *trace, uint32_t stack, const struct outwards *want)
 {
     uint32_t at = stack, head, tail;
-    const uint32_t line = kp_ownline_of(trace, stack);
-    for (; line && kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
+    for (; want->line && kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
         const uint32_t its = kp_ownline_of(trace, tail);
-        if (its != line) return its;
+        if (is_there(trace, want, its)) return its;
     }
-    return line ? caller_of_text(trace, at, line) : 0;
+    return want->line ? outer_of_text(trace, at, want) : 0;
+}
+
+static uint32_t caller_search(struct kp_kineto *trace, uint32_t stack)
+{
+    return outer_search(trace, stack, &(struct outwards){.line = kp_ownline_of(trace, stack)});
+}
+
+uint32_t kp_ownline_caller_of_forward(struct kp_kineto *trace, uint32_t stack)
+{
+    return outer_search(trace, stack, &(struct outwards){.line = kp_ownline_of(trace, stack), .is_past_forward = true});
 }
 
 uint32_t kp_ownline_caller(struct kp_kineto *trace, uint32_t stack)

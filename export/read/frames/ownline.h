@@ -24,6 +24,8 @@ bool kp_ownline_is_file(const char *list, const char *file);
 uint32_t kp_ownline_of(struct kp_kineto *trace, uint32_t stack);
 /* The next own line outwards that is another: what calls that line's function. */
 uint32_t kp_ownline_caller(struct kp_kineto *trace, uint32_t stack);
+/* The same past the lines of modules' forward: what calls the model. It is searched each time. */
+uint32_t kp_ownline_caller_of_forward(struct kp_kineto *trace, uint32_t stack);
 /* The innermost line of a stack that is not of torch or Python's library: of the program, or of what it calls
  * ("transformers/models/bert/modeling_bert.py:160 forward"). */
 uint32_t kp_ownline_library(struct kp_kineto *trace, uint32_t stack);

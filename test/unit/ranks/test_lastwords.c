@@ -22,7 +22,8 @@ static void the_innermost_open_op_and_its_line_are_told(void **state)
 {
     assert_string_equal(
         words_of(*state, KILLED ",\"ended_after_us\":500000,\"ended_peak_kb\":2097152", "\"finished\":false" STACK),
-        " in step 6, in aten::sub, evaluation.py:16 similarity, which had run for 500.3 ms; it used at most 2.00 GiB "
+        " in step 6, in aten::sub, evaluation.py:16 similarity, called from train.py:8 main, which had run for 500.3 "
+        "ms; it used at most 2.00 GiB "
         "of memory");
 }
 
