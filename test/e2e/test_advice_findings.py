@@ -394,16 +394,16 @@ def of_lengths(path, lengths):
     return {finding["id"]: finding["what"] for finding in advised(trace.write(path))["findings"]}
 
 
-def of_compiled(path, second, **facts):
+def of_compiled(path, second, compiles_us=1_000_000, ops_us=3900, **facts):
     """What is said of 20 steps of 4 ms of compiled code. The second compiles for a second; from it on this region runs."""
     trace = advicetraces.Trace(deviceProperties=[], **({"kprof": {"version": "1", "cores": "2", "busy_threads": "1", "python_gc": "1", **facts}} if facts else {}))
     at = 1000
     for number in range(20):
-        more = 1_000_000 if number == 1 else 0
+        more = compiles_us if number == 1 else 0
         trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, 4000 + more)
         trace.add("cpu_op", "TorchDynamo Cache Lookup", 1, at, 10)
-        trace.add("cpu_op", f"Torch-Compiled Region: {second if number else '0/0'}", 1, at + 20 + more, 3900, **{"Call stack": advicetraces.SICK})
-        trace.add("cpu_op", "aten::mm", 1, at + 30 + more, 3880, **{"Call stack": advicetraces.SICK})
+        trace.add("cpu_op", f"Torch-Compiled Region: {second if number else '0/0'}", 1, at + 20 + more, ops_us, **{"Call stack": advicetraces.SICK})
+        trace.add("cpu_op", "aten::mm", 1, at + 30 + more, ops_us - 20, **{"Call stack": advicetraces.SICK})
         at += 4000 + more
     return advised(trace.write(path))["findings"]
 
@@ -413,6 +413,16 @@ def test_a_second_compilation_in_the_second_step_is_told_and_a_first_is_not(tmp_
     assert again["id"] == "recompilation" and again["what"].startswith("torch.compile compiles again in step 1: 1000.0 ms, "), again
     assert (again["once_step"], again["severity"]) == (1, "warning") and again["once_ms"] == pytest.approx(1000, rel=1e-3)
     assert [finding["id"] for finding in of_compiled(tmp_path / "first.pt.trace.json", "1/0")] == ["slow-steps"]
+
+
+@pytest.mark.parametrize("compiles_us, is_first", [(1_000_000, True), (70_000, False)])
+def test_a_compiler_that_has_half_of_all_time_comes_before_what_each_step_has(compiles_us, is_first, tmp_path):
+    """Each step has 2 of its 4 ms without an op, which is critical. One step compiles: 93 % of all time, or 47 %."""
+    found = of_compiled(tmp_path / "a.pt.trace.json", "0/1", compiles_us, 1900)
+    order = ["recompilation", "no-op-runs"]
+    assert [finding["id"] for finding in found] == (order if is_first else order[::-1]), found
+    severity = {finding["id"]: finding["severity"] for finding in found}
+    assert severity == {"recompilation": "warning", "no-op-runs": "critical"}
 
 
 @pytest.mark.parametrize("waited_ms, is_first", [(900, False), (1050, True)])

@@ -22,12 +22,14 @@
 /*
  * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
  * another make all slower: all other findings are measured under them. What half of the steps have at least comes
- * before what few have: a run has more of the former, however long it was recorded.
+ * before what few have: a run has more of the former, however long it was recorded. A compiler that has half of all
+ * time comes with the former: the next size compiles again (decisions/195).
  */
 static int rank_of(const struct kp_finding *f)
 {
     if (strcmp(f->id, KP_FINDING_GROWS) == 0 || strcmp(f->id, KP_FINDING_RESIDENT) == 0) return 0;
-    if (!f->is_critical) return 3;
+    const bool is_most = strcmp(f->id, KP_FINDING_COMPILE) == 0 && f->share >= KP_SHARE_MOST;
+    if (!f->is_critical && !is_most) return 3;
     return strcmp(f->id, KP_FINDING_THREADS) == 0 ? 1 : 2;
 }
 

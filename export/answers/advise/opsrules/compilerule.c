@@ -12,7 +12,7 @@
 #include "export/answers/advise/opsrules/opsrules.h"
 
 static const struct kp_cost_rule rule = {
-    0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile recompiles during the run",
+    0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_COMPILE, "torch.compile recompiles during the run",
     "Find out why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim). `kprof run "
     "--record-shapes` shows which sizes change."};
 

@@ -21,6 +21,7 @@
 #define KP_FINDING_NO_OP "no-op-runs"
 #define KP_FINDING_INPUT "input-in-step"
 #define KP_FINDING_GIL "gil-wait"
+#define KP_FINDING_COMPILE "recompilation"
 
 /* ---- compiling.c ---- */
 

@@ -10,6 +10,7 @@ enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6, KP_WAITED_MAX = 6 };
 #define KP_SHARE_HEALTHY 0.90 /* of a step: it computes */
 #define KP_SHARE_CRITICAL 0.20
 #define KP_SHARE_ELSEWHERE 0.25
+#define KP_SHARE_MOST 0.50 /* of all steps' time, in few steps as well */
 
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
 enum kp_split_part {

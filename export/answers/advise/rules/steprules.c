@@ -399,7 +399,6 @@ static bool are_nth(const struct kp_longsteps *l, const struct kp_cost *cost, si
 }
 
 enum { MOST_STEPS_LEAST = 3 };
-#define MOST_SHARE 0.5 /* of all steps' time: critical, in few steps as well */
 
 /* Are the steps of this cost all of those that are each Nth one, from the first to the last that was recorded? */
 static bool are_each_nth(const struct kp_costrules *x, const struct kp_cost *cost)
@@ -446,7 +445,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     if (is_nth) rule.bound = NTH_BOUND;
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
     if (f && one != SIZE_MAX) once_set(f, x, l, one);
-    const bool is_most = f && one == SIZE_MAX && f->steps >= MOST_STEPS_LEAST && f->share >= MOST_SHARE;
+    const bool is_most = f && one == SIZE_MAX && f->steps >= MOST_STEPS_LEAST && f->share >= KP_SHARE_MOST;
     if (f) f->longer.is_each_nth = is_again;
     if (f) f->is_critical |= is_most || (is_again && f->share >= KP_SHARE_CRITICAL);
     if (!f || !are_slower) return;
