@@ -6,7 +6,8 @@
 #include "export/show/fields.h"
 
 /*
- * {"ranks":{"stuck":null,"missing":null,"matched":3,"last":1,"cause":...,"rows":[{"rank":0,"last":0,"waited_ms":1.3}]}}
+ * {"ranks":{"stuck":null,"missing":null,"matched":3,"last":1,"cause":...,"turns":[],
+ * "rows":[{"rank":0,"last":0,"waited_ms":1.3}]}}
  * `stands`: how the job stands, NULL: it does not. As in text no rank is the last of such a job, or of one whose ranks
  * are not all there. Nothing is printed of one rank that goes on.
  */

@@ -525,11 +525,16 @@ const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *w)
     return is_much ? most : NULL;
 }
 
+bool kp_rankwaits_take_turns(const struct kp_rankwaits *w)
+{
+    return w->turns[0].ns && w->rank_count > 1 && !kp_rankwaits_lack(w) && !kp_rankwaits_late(w);
+}
+
 const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *w)
 {
     const struct kp_rankturn *const of = w->turns;
     *out = '\0';
-    if (!of[0].ns || w->rank_count < 2 || kp_rankwaits_lack(w) || kp_rankwaits_late(w)) return out;
+    if (!kp_rankwaits_take_turns(w)) return out;
     snprintf(out, bytes,
              "ranks wait for each other in turn: for rank %ld in %s (%.1f ms), for rank %ld in %s (%.1f ms)",
              w->ranks[of[0].row].rank, kp_strings_get(w->texts, of[0].name), (double)of[0].ns / 1e6,
@@ -555,8 +560,7 @@ enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
     if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
     if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
     const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
-    char turns[KP_RANKCAUSE_BYTES];
-    if (is_wait && *kp_rankwaits_in_turn(turns, sizeof turns, w)) return KP_RANKWAIT_EACH;
+    if (is_wait && kp_rankwaits_take_turns(w)) return KP_RANKWAIT_EACH;
     if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
     return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
 }

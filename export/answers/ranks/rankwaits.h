@@ -163,6 +163,7 @@ double kp_rankwait_no_core(const struct kp_rankwait *row); /* of the time that i
 long kp_rankwaits_rank(const struct kp_kineto *trace);     /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
 
+bool kp_rankwaits_take_turns(const struct kp_rankwaits *waits); /* settled: then `turns` are told */
 /* Settled: "ranks wait for each other in turn: for rank 1 in gloo:all_reduce (2906.4 ms), ..". "": they do
  * not. Returns `out`. */
 const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *waits);

@@ -21,6 +21,24 @@ static void rank_add(struct kp_rankwaits *w, int rank, int wait)
     assert_int_equal(little_teardown(&state), 0);
 }
 
+/* Ten steps of 100 us, each with a broadcast and an all-reduce of so many us. */
+static void rank_in_turn_add(struct kp_rankwaits *w, int rank, const int *waits)
+{
+    void *state = NULL;
+    assert_int_equal(little_setup(&state), 0);
+    struct little *t = state;
+    snprintf(t->head, sizeof t->head, "\"distributedInfo\":{\"rank\":%d,\"world_size\":2},", rank);
+    for (int i = 0; i < 10; i++) {
+        numbered_step(t, i, 100 * (i + 1), 100);
+        op(t, "aten::mm", 100 * (i + 1), 5);
+        event(t, "user_annotation", "gloo:broadcast", 2, 100 * (i + 1) + 5, waits[0], "");
+        event(t, "user_annotation", "gloo:all_reduce", 2, 100 * (i + 1) + 50, waits[1], "");
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_rankwaits_add(w, &t->tree, &t->chosen);
+    assert_int_equal(little_teardown(&state), 0);
+}
+
 static const char *printed(int ranks, const char *stands)
 {
     static char text[1024];
@@ -41,8 +59,27 @@ static void ranks_say_together_who_came_last(void **state)
     const char *const text = printed(2, NULL);
     assert_int_equal(
         strncmp(text, "{\"ranks\":{\"stuck\":null,\"missing\":null,\"matched\":2,\"last\":1,\"cause\":", 65), 0);
-    assert_non_null(strstr(text, "\"rows\":[{\"rank\":0,\"last\":0,\"waited_ms\":0.100000},{\"rank\":1,\"last\":2,"
-                                 "\"waited_ms\":0.000000}]}}\n"));
+    assert_non_null(
+        strstr(text, "\"turns\":[],\"rows\":[{\"rank\":0,\"last\":0,\"waited_ms\":0.100000},{\"rank\":1,\"last\":2,"
+                     "\"waited_ms\":0.000000}]}}\n"));
+}
+
+/* Rank 1 waits for what rank 0 sends, and rank 0 then until rank 1 has unpacked it. */
+static void ranks_that_wait_in_turn_are_named(void **state)
+{
+    static const int waits[2][2] = {{2, 45}, {22, 5}};
+    struct kp_rankwaits w = {0};
+    char text[1024] = "";
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) rank_in_turn_add(&w, rank, waits[rank]);
+    kp_rankwaits_settle(&w);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    kp_rankjson_print(out, &w, NULL);
+    fclose(out);
+    kp_rankwaits_fini(&w);
+    assert_non_null(strstr(text, "\"turns\":["
+                                 "{\"rank\":1,\"name\":\"gloo:all_reduce\",\"waited_ms\":0.400000},"
+                                 "{\"rank\":0,\"name\":\"gloo:broadcast\",\"waited_ms\":0.200000}],\"rows\":["));
 }
 
 static void of_a_job_that_stands_none_came_last(void **state)
@@ -65,6 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_say_together_who_came_last),
+        cmocka_unit_test(ranks_that_wait_in_turn_are_named),
         cmocka_unit_test(of_a_job_that_stands_none_came_last),
         cmocka_unit_test(one_trace_alone_has_no_such_line),
     };
