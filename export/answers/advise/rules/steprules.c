@@ -2,7 +2,6 @@
 /* steprules.c - some steps last much longer than the others, or each step longer than the one before */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,15 +27,11 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define OUTLIER_ONE_SHARE 0.6
 #define SLOWER_SHARE 0.75  /* of what steps have more: of ops that run as often, but slower */
 #define OUTLIER_RANGES 1.5 /* of the range between quartiles, above the third */
-#define DRIFT_LEAST 1.10   /* of the last third over the first */
-#define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
-#define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
-#define NORMAL_SIGMA 1.4826
-#define TOLD_WAIT_NS 1e5  /* for a core, before a sentence has it */
-#define WAITS_SHARE 0.5   /* of what a step has more: its wait for a core */
-#define BURST_SHARE 0.75  /* of what a step has more: loading */
-#define BURSTS_SHARE 0.10 /* of all steps */
-enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9, OPENING_LEAST = 3, OPENING_PART = 16 };
+#define TOLD_WAIT_NS 1e5   /* for a core, before a sentence has it */
+#define WAITS_SHARE 0.5    /* of what a step has more: its wait for a core */
+#define BURST_SHARE 0.75   /* of what a step has more: loading */
+#define BURSTS_SHARE 0.10  /* of all steps */
+enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, OPENING_LEAST = 3, OPENING_PART = 16 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_COMM] = "communication",
@@ -568,23 +563,6 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     free(cost.of);
 }
 
-/* Kendall's sum of all pairs, in standard deviations. */
-static double trend_sigmas(const struct step_lengths *l)
-{
-    const double n = (double)l->count, variance = n * (n - 1) * (2 * n + 5) / 18;
-    double sum = 0;
-    for (size_t i = 0; i < l->count; i++)
-        for (size_t k = i + 1; k < l->count; k++) sum += (l->of[k] > l->of[i]) - (l->of[k] < l->of[i]);
-    return sum / sqrt(variance);
-}
-
-/* How much steps near each other differ: of each from the one before, which a slow growth hardly moves. */
-static double spread_of(struct step_lengths *l)
-{
-    for (size_t i = 1; i < l->count; i++) l->sorted[i - 1] = fabs(l->of[i] - l->of[i - 1]);
-    return NORMAL_SIGMA / sqrt(2) * kp_quantile(l->sorted, l->count - 1, 0.5);
-}
-
 /* Are these steps longer by ops that are as many as in the others, but slower? */
 static bool is_slower_alone(const struct kp_costrules *x, const double *longer)
 {
@@ -630,15 +608,12 @@ static void grown_charge(struct kp_cost *cost, const struct kp_costrules *x, str
 
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
-    enum { STEPS_MOST = 3000 }; /* pairs are compared */
-    if (l->count < DRIFT_STEPS || l->count > STEPS_MOST) return;
+    struct kp_steptrend trend;
+    if (!kp_steptrend_find(&trend, l->of, l->count)) return;
     const size_t third = l->count / 3;
-    const double early = quantile_of(l, 0, third, 0.5), late = quantile_of(l, l->count - third, l->count, 0.5);
-    if (late < DRIFT_LEAST * early || trend_sigmas(l) < DRIFT_SIGMAS || late - early < DRIFT_SPREADS * spread_of(l))
-        return;
     struct kp_cost cost = kp_cost_open(x);
     double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
-    grown_charge(&cost, x, l, early, late);
+    grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
     for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < third ? 0 : cost.of[i];
     const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, longer);
     if (is_told || (!has_waits(l) && is_a_wait(x, longer))) free(cost.of); /* told with its reason */

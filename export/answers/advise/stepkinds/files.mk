@@ -14,6 +14,7 @@ SRC_stepkinds := \
     export/answers/advise/stepkinds/sharedsteps.c \
     export/answers/advise/stepkinds/slowerops.c \
     export/answers/advise/stepkinds/stepbegin.c \
+    export/answers/advise/stepkinds/steptrend.c \
     export/answers/advise/stepkinds/waitedsteps.c
 UNIT_stepkinds := \
     test/unit/stepkinds/test_evalpieces.c \

@@ -112,6 +112,14 @@ void kp_readtimes_find(struct kp_spans *out, const struct kp_costrules *rules, c
 /* What of these times (settled) is without an op. */
 void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, const struct kp_spans *times);
 
+/* ---- steptrend.c ---- */
+
+struct kp_steptrend {
+    double early_ns, late_ns; /* medians of the first and of the last third of the steps */
+};
+/* Do these times grow from step to step, by more than their noise? `of`: by step, ns. */
+bool kp_steptrend_find(struct kp_steptrend *out, const double *of, size_t count);
+
 /* ---- waitedsteps.c: long steps whose thread had no core, as the kernel counted ---- */
 
 /* By step: how long, ns; all 0 where the trace does not tell. The caller frees them. */
