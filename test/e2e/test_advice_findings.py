@@ -415,6 +415,22 @@ def test_a_second_compilation_in_the_second_step_is_told_and_a_first_is_not(tmp_
     assert [finding["id"] for finding in of_compiled(tmp_path / "first.pt.trace.json", "1/0")] == ["slow-steps"]
 
 
+@pytest.mark.parametrize("waits, is_machine", [([100 * i for i in range(12)], True), ([550] * 12, False)])
+def test_a_machine_that_gets_busier_makes_no_program_slower(waits, is_machine, tmp_path):
+    """The same op of each step takes 20 us more than in the step before, beside a wait for a core that grows more, or does not grow."""
+    trace, at = advicetraces.Trace(deviceProperties=[]), 1000
+    trace.head["kprof"] = {"version": "1", "cores": "2", "busy_threads": "1", "python_gc": "1", "core_had_us": sum(1000 + 20 * i for i in range(12)),
+                           "core_waited_us": sum(waits), "core_steps": ",".join(f"{i + 5}:{us}" for i, us in enumerate(waits) if us)}
+    for i, wait in enumerate(waits):
+        trace.add("user_annotation", f"ProfilerStep#{i + 5}", 1, at, 1000 + 20 * i + wait)
+        trace.add("cpu_op", "aten::mm", 1, at, 990 + 20 * i + wait, **{"Call stack": advicetraces.SICK})
+        at += 1000 + 20 * i + wait
+    advice = advised(trace.write(tmp_path / "a.pt.trace.json"))
+    assert [finding["id"] for finding in advice["findings"]] == ([] if is_machine else ["slower-steps"]), advice["findings"]
+    said = "The machine got busier: a step waited 150 us for a core in the first third of these steps, and 950 us in the last."
+    assert (said in advice["crowded"]) == is_machine, advice["crowded"]
+
+
 @pytest.mark.parametrize("compiles_us, is_first", [(1_000_000, True), (70_000, False)])
 def test_a_compiler_that_has_half_of_all_time_comes_before_what_each_step_has(compiles_us, is_first, tmp_path):
     """Each step has 2 of its 4 ms without an op, which is critical. One step compiles: 93 % of all time, or 47 %."""

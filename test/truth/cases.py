@@ -147,4 +147,7 @@ CASES = [
     Case("17 a metric over all steps", "scores.py", STACKS, args=["all"], also={"resident-grows", "slow-steps"}, quick=True, told=[
         Told("slower-steps", "more_ms", line="scores.py", within=0.2)]),  # the first steps of a few: less sure than a mean
     Case("17 its twin", "scores.py", STACKS, [], args=["last"]),
+    Case("18 the machine gets busier", "busier.py", STACKS, args=["burners"], also={"slow-steps"}, told=[
+        Told("text", says=(r"The machine got busier: a step waited [\d.]+ m?s for a core in the first third of these steps, and",))]),
+    Case("18 its twin", "busier.py", STACKS, [], args=["none"]),
 ]

@@ -11,11 +11,13 @@
 #include "export/answers/advise/rules/ownthreads.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
+#include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/stacks/stepparts.h"
 #include "export/read/facts/unanswered.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/phasetimes.h"
+#include "export/show/units.h"
 
 #define KP_BARE_TOLD 1.15 /* recorded steps last so many times as long: that changes which finding is the first */
 
@@ -400,6 +402,20 @@ static const char *who_has_them(const struct kp_costrules *x)
         busy == 1 ? "" : "s", cores, plural);
 }
 
+/* "The machine got busier: ..", or "". */
+static const char *busier_text(const struct kp_costrules *x)
+{
+    struct kp_steptrend trend;
+    double *const waits = kp_waitedsteps_find(x);
+    const bool grow = kp_waitedsteps_grow(x, waits, &trend);
+    free(waits);
+    if (!grow) return "";
+    return kp_costrules_text(x,
+                             "The machine got busier: a step waited %s for a core in the first third of these steps, "
+                             "and %s in the last. ",
+                             kp_units_ms(trend.early_ns), kp_units_ms(trend.late_ns));
+}
+
 /* Everything is longer then, and no finding is to blame. */
 static const char *crowded_of(const struct kp_costrules *x)
 {
@@ -407,8 +423,8 @@ static const char *crowded_of(const struct kp_costrules *x)
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
     x->out->crowded_ns =
         fmin(1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps, x->out->step_ns);
-    return kp_costrules_text(x, "the main thread " KP_CORE_WAITED_TEXT ". %s", KP_CORE_WAITED_ARGS(waited),
-                             who_has_them(x));
+    return kp_costrules_text(x, "the main thread " KP_CORE_WAITED_TEXT ". %s%s", KP_CORE_WAITED_ARGS(waited),
+                             busier_text(x), who_has_them(x));
 }
 
 /* No rule knows what a step is for that is no part of a training, as a sound that is filtered for each batch. A note

@@ -606,6 +606,14 @@ static void grown_charge(struct kp_cost *cost, const struct kp_costrules *x, str
     }
 }
 
+/* On a machine that gets busier the same ops are slower, too: threads share caches, or wait for one another. */
+static bool is_busier(const struct kp_costrules *x, const struct step_lengths *l, const struct kp_steptrend *grown)
+{
+    struct kp_steptrend waits;
+    return kp_waitedsteps_grow(x, l->waits, &waits) &&
+           waits.late_ns - waits.early_ns >= grown->late_ns - grown->early_ns;
+}
+
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     struct kp_steptrend trend;
@@ -615,7 +623,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
     grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
     for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < third ? 0 : cost.of[i];
-    const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, longer);
+    const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer);
     if (is_told || (!has_waits(l) && is_a_wait(x, longer))) free(cost.of); /* told with its reason */
     else {
         const struct compared with =

@@ -124,6 +124,8 @@ bool kp_steptrend_find(struct kp_steptrend *out, const double *of, size_t count)
 
 /* By step: how long, ns; all 0 where the trace does not tell. The caller frees them. */
 double *kp_waitedsteps_find(const struct kp_costrules *rules);
+/* Did the machine get busier: do these waits grow from step to step? */
+bool kp_waitedsteps_grow(const struct kp_costrules *rules, const double *waits, struct kp_steptrend *out);
 /* Tells in a note the steps of which the wait is half of what they last longer. */
 void kp_waitedsteps_tell(struct kp_costrules *rules, const double *waits, const double *more);
 

@@ -9,6 +9,7 @@
 #define EXPLAINS_SHARE 0.5 /* of what a step has more */
 #define TOLD_SHARE 0.03    /* of all time, as a finding's */
 #define TOLD_NS 50e6       /* of one step */
+#define BUSIER_SHARE 0.1   /* of a step: so much more it waits in the end than at first */
 
 double *kp_waitedsteps_find(const struct kp_costrules *x)
 {
@@ -20,6 +21,12 @@ double *kp_waitedsteps_find(const struct kp_costrules *x)
         waits[i] = all_ns > 0 ? waits[i] * (double)x->splits[i].step_ns / all_ns : 0;
     }
     return waits;
+}
+
+bool kp_waitedsteps_grow(const struct kp_costrules *x, const double *waits, struct kp_steptrend *out)
+{
+    return kp_costrules_is_crowded(x) && kp_steptrend_find(out, waits, x->chosen->step_count) &&
+           out->late_ns - out->early_ns >= BUSIER_SHARE * x->out->step_ns;
 }
 
 /* Does that explain why the step is long? */
