@@ -609,9 +609,9 @@ static void grown_charge(struct kp_cost *cost, const struct kp_costrules *x, str
 /* On a machine that gets busier the same ops are slower, too: threads share caches, or wait for one another. */
 static bool is_busier(const struct kp_costrules *x, const struct step_lengths *l, const struct kp_steptrend *grown)
 {
-    struct kp_steptrend waits;
-    return kp_waitedsteps_grow(x, l->waits, &waits) &&
-           waits.late_ns - waits.early_ns >= grown->late_ns - grown->early_ns;
+    struct kp_steptrend waits; /* they go up and down, so no trend is asked for */
+    (void)kp_steptrend_find(&waits, l->waits, l->count);
+    return kp_costrules_is_crowded(x) && waits.late_ns - waits.early_ns >= grown->late_ns - grown->early_ns;
 }
 
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
