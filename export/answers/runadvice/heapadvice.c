@@ -144,6 +144,13 @@ static bool has_new_arenas(const struct kp_profile *p, size_t from, size_t to)
     return false;
 }
 
+static const char *change_of(const char *line)
+{
+    if (!line) return "Free it, or keep less from step to step; kprof memory --leaks has the call stacks, by step.";
+    return "Keep less from step to step. This line makes what is kept; look for what holds its result: a list, a dict, "
+           "a cache, a queue, or a logger with a buffer. kprof memory --leaks has the call stacks, by step.";
+}
+
 static void profile_judge(struct kp_advised *a, const struct kp_profile *p, const struct kp_places *names)
 {
     const size_t from = kp_profile_is_startup(p, 0, p->steps_n, 0), to = p->steps_n ? p->steps_n - 1 : 0;
@@ -158,15 +165,15 @@ static void profile_judge(struct kp_advised *a, const struct kp_profile *p, cons
     for (size_t i = 0; i < count && told < FINDINGS_MOST; i++) {
         const double each = (double)of[i].bytes / steps;
         if (each < BYTES_LEAST || (double)of[i].steps < STEPS_SHARE * steps) continue;
-        const struct kp_finding f = {
-            .id = "heap-grows",
-            .what = "each step leaves memory on the host's heap",
-            .change = "Free it, or keep less from step to step; kprof memory --leaks has the call stacks, by step.",
-            .where = function_text(a, p, of[i].innermost, names),
-            .line = line_text(a, p, of[i].frame),
-            .step_bytes = each,
-            .is_critical = each >= BYTES_CRITICAL,
-            .steps = of[i].steps};
+        const char *const line = line_text(a, p, of[i].frame);
+        const struct kp_finding f = {.id = "heap-grows",
+                                     .what = "each step leaves memory on the host's heap",
+                                     .change = change_of(line),
+                                     .where = function_text(a, p, of[i].innermost, names),
+                                     .line = line,
+                                     .step_bytes = each,
+                                     .is_critical = each >= BYTES_CRITICAL,
+                                     .steps = of[i].steps};
         finding_insert(&a->advice, told++, &f);
     }
     free(of);
