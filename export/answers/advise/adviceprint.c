@@ -162,7 +162,7 @@ static void nothing_print(FILE *out, const struct kp_advice *a)
                 ". But operators take %.0f %% of a step outside of forward, backward, optimizer and data loading%s%s",
                 100 * a->elsewhere, a->elsewhere_line ? ", most of it at " : "",
                 a->elsewhere_line ? a->elsewhere_line : "");
-    if (a->evaluated_ns > 0) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
+    if (a->is_evaluated_inside) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
 }
 
 static void evaluated_print(FILE *out, const struct kp_advice *a)

@@ -137,7 +137,7 @@ struct kp_advice {
     struct kp_gpu_figures gpu; /* with has_gpu */
     double elsewhere; /* without a finding: of a step, what is in no part of a training, if that is much; else 0 */
     const char *elsewhere_line; /* has at least half of it; or NULL */
-    bool is_healthy, has_gpu;
+    bool is_healthy, has_gpu, is_evaluated_inside;
     bool is_well; /* nothing is found in what was recorded, and it computes, with a core when it wants one; healthy, but
                      for what was not recorded */
 };

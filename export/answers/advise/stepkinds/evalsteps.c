@@ -568,7 +568,8 @@ bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least)
 
 #define EVALUATED_HOW                                                                                                 \
     ". To time them: kprof run --phases (Lightning, transformers, your own ranges), or kprof report --within with a " \
-    "range. To save time, "
+    "range"
+#define EVALUATED_SAVE ". To save time, "
 
 /* Those outside of the steps cost the run, too. */
 static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside,
@@ -577,8 +578,11 @@ static void evaluated_tell(const struct kp_costrules *x, const char *inside, con
     const char *const others = outside_text(x, outside, inside ? "; " : "evaluations outside of the steps: ");
     const char *const total = inside ? total_text(x, outside) : "";
     if (inside || *others) x->out->evaluated = kp_costrules_text(x, "%s%s%s", inside ? inside : "", others, total);
-    x->out->evaluated_how = samples ? EVALUATED_HOW "let one pass process many samples (environments, prompts)"
-                                    : EVALUATED_HOW "evaluate less often or on fewer batches";
+    x->out->is_evaluated_inside = inside != NULL; /* once before or behind all steps is not too often */
+    x->out->evaluated_how = samples ? EVALUATED_HOW EVALUATED_SAVE
+                                "let one pass process many samples (environments, prompts)"
+                            : inside ? EVALUATED_HOW EVALUATED_SAVE "evaluate less often or on fewer batches"
+                                     : EVALUATED_HOW;
     double out_ns = 0;
     for (size_t side = 0; side < EVAL_SIDES; side++)
         if (is_outside(&outside[side])) out_ns += (double)outside[side].ns / (double)x->chosen->step_count;
