@@ -8,6 +8,7 @@
 #include "export/answers/advise/hotlines.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/parts/costrules.h"
@@ -31,6 +32,9 @@ static int by_name(const void *a, const void *b)
     return x->name < y->name ? -1 : x->name > y->name;
 }
 
+/* Of a step, an optimizer or a loader: each is a part of a step, and told as that. */
+static bool is_marker(const char *name) { return strncmp(name, "ProfilerStep", 12) == 0 || strchr(name, '#'); }
+
 /* Into as much room as there are rows. */
 static size_t hots_make(struct hot *of, struct kp_top *top)
 {
@@ -38,7 +42,7 @@ static size_t hots_make(struct hot *of, struct kp_top *top)
     if (top->count) qsort(top->rows, top->count, sizeof *top->rows, by_name);
     for (size_t i = 0; i < top->count; i++) {
         const struct kp_top_row *const row = &top->rows[i];
-        if (!row->name) continue;
+        if (!row->name || (top->by == KP_TOP_BY_OP && is_marker(kp_kineto_text(top->trace, row->name)))) continue;
         if (!count || of[count - 1].name != row->name) of[count++] = (struct hot){.name = row->name};
         of[count - 1].ns += row->steps.self_ns;
         if (row->is_backward) of[count - 1].backward_ns += row->steps.self_ns;
