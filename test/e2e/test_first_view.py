@@ -421,7 +421,24 @@ def test_a_step_that_is_no_part_of_a_training_is_not_called_healthy(aside, verdi
             at += duration
     said = told("advise", write(tmp_path / "a.pt.trace.json", events, with_stack=1))
     assert f"verdict  {verdict}" in said, said
-    assert ("But operators take 40 % of a step outside of forward, backward, optimizer and data loading" in said) == (aside == 400)
+    assert ("But operators take 40 % of a step outside of forward, backward, optimizer and data loading, most of it at audio.py:37 room\n" in said) == (aside == 400)
+    answer = json.loads(told("advise", "--json", tmp_path / "a.pt.trace.json"))
+    assert answer["elsewhere_line"] == ("audio.py:37 room" if aside == 400 else None)
+
+
+@pytest.mark.parametrize("stacks, most", [(1, "most of a step, lines with their backward: head.py:7 loss 60 %, body.py:3 forward 30 %\n"),
+                                          (0, "most of a step: LinearBackward0 40 %, aten::linear 30 %, aten::cross_entropy 20 %\n")])
+def test_a_line_counts_with_its_backward_and_without_lines_operators_are_named(stacks, most, tmp_path):
+    events = []
+    for i in range(4):
+        parts = [("aten::linear", 300, 2 * i, "body.py(3): forward;train.py(9): main"), ("aten::cross_entropy", 200, 2 * i + 1, "head.py(7): loss;train.py(9): main")]
+        at = 1000 * i
+        events.append(event(f"ProfilerStep#{i}", "user_annotation", at, 1000))
+        for name, duration, number, stack in parts:
+            events.append(event(name, "cpu_op", at, duration, **{"Sequence number": number, "Fwd thread id": 0}, **({"Call stack": stack} if stacks else {})))
+            at += duration
+        events.append(event("LinearBackward0", "cpu_op", at, 400, **{"Sequence number": 2 * i + 1, "Fwd thread id": 1}))
+    assert f"note     {most}" in told("advise", write(tmp_path / "a.pt.trace.json", events, with_stack=stacks))
 
 
 def test_the_late_rank_is_not_healthy(tmp_path):
