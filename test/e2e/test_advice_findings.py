@@ -415,6 +415,26 @@ def test_a_second_compilation_in_the_second_step_is_told_and_a_first_is_not(tmp_
     assert [finding["id"] for finding in of_compiled(tmp_path / "first.pt.trace.json", "1/0")] == ["slow-steps"]
 
 
+@pytest.mark.parametrize("is_between, others_us, is_told", [(True, 9000, True), (False, 9000, False), (True, 100, False)])
+def test_the_gil_is_told_beside_torch_s_pool(is_between, others_us, is_told, tmp_path):
+    """Of 20 ms the thread of the steps sleeps for 8: between ops, at two other ones in each step, or in these. The pool's
+    thread has a core as long as itself, and a thread of the program for 9 ms, or hardly at all."""
+    steps, at = 10, 1000
+    trace = advicetraces.Trace(deviceProperties=[])
+    trace.head["kprof"] = {"version": "1", "cores": "4", "busy_threads": "3", "torch_threads": "2", "python_gc": "1", "core_had_us": steps * 12000,
+                           "core_waited_us": 0, "core_others_us": steps * (12000 + others_us)}
+    for step in range(steps):
+        trace.add("user_annotation", f"ProfilerStep#{step + 5}", 1, at, 20000)
+        for i in range(8):
+            asleep = 4000 if i in (step % 8, (step + 3) % 8) else 0
+            at += asleep if is_between else 0
+            trace.add("cpu_op", "aten::mm", 1, at, 1500 + (0 if is_between else asleep), **{"Call stack": advicetraces.WELL})
+            at += 1500 + (0 if is_between else asleep)
+    found = {finding["id"]: finding for finding in advised(trace.write(tmp_path / "a.pt.trace.json"))["findings"]}
+    assert ("gil-wait" in found) == is_told, found
+    assert not is_told or (found["gil-wait"]["step_ms"], found["gil-wait"]["severity"]) == (8, "critical"), found
+
+
 @pytest.mark.parametrize("waits, is_machine", [([100 * i for i in range(12)], True), ([550] * 12, False)])
 def test_a_machine_that_gets_busier_makes_no_program_slower(waits, is_machine, tmp_path):
     """The same op of each step takes 20 us more than in the step before, beside a wait for a core that grows more, or does not grow."""

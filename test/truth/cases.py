@@ -10,6 +10,7 @@ import pathlib
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 BUSY = {"slow-steps", "slower-steps"}  # others on these cores may cause these; a case that judges them leaves this out
+CROWD = {"slow-steps", "too-many-threads", "no-op-runs"}  # of burners, or of torch's threads beside another one
 STACKS, SOME = ["--with-stack", "ops"], ["--with-stack", "1", "--schedule", "10-30"]
 
 
@@ -114,6 +115,10 @@ CASES = [
     Case("14 its twin", "native.py", STACKS, [], args=["none"]),
     Case("3 gil", "gil.py", STACKS, [Told("gil-wait", "idle_ms", says=("Python's lock",))], unsaid=BATCHES, quick=True),
     Case("3 gil, its line", "gil.py", SOME, [Told("gil-wait", "idle_ms", line=at("gil.py", "def smooth", " def smooth"))], unsaid=BATCHES),
+    *(Case(f"3 gil, {threads} threads of torch, {burners} burners", "heldlock.py", STACKS, [Told("gil-wait", "idle_ms", says=("Python's lock",))], unsaid=BATCHES,
+           args=["computes", threads, burners], also=CROWD) for threads, burners in (("1", "2"), ("2", "0"), ("2", "1"))),
+    *(Case(f"3 its twin, {threads} threads of torch, {burners} burners", "heldlock.py", STACKS, [], args=["sleeps", threads, burners], also=CROWD)
+      for threads, burners in (("1", "2"), ("2", "1"))),
     Case("4 queue", "queued.py", STACKS, [Told("waits-in-step", "get_ms", line="queued.py", severity="critical")], unsaid=BATCHES),
     Case("4 queue, for whom", "queued.py", SOME, unsaid=BATCHES, quick=True, told=[
         Told("queue-wait", "get_ms", line=at("queued.py", "x = batches.get", " main"), severity="critical", says=(rf"fills it at {at('queued.py', 'batches.put')} feed, and sleeps at queued\.py:\d+ (?:def )?fetch for 9",))]),

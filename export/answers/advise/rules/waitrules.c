@@ -88,11 +88,32 @@ static void between_tell(struct kp_costrules *x, double ns, const char *where)
 
 /* ---- the GIL ---- */
 
+static bool is_scattered(const struct kp_costrules *x, double asleep)
+{
+    return kp_waitgaps_scattered(x) >= ONE_SHARE * asleep;
+}
+
+/*
+ * How long other threads have a core, a step. Beside torch's pool that is known at least, or else its threads are taken
+ * to have one as long as the thread of the steps. Sleep must lie scattered between ops then, as the GIL is waited for
+ * wherever one ends: a wait for the pool lies in ops, and one for anything else at its place.
+ */
+static double others_of(const struct kp_costrules *x, double asleep)
+{
+    const double steps = (double)x->out->steps, own = (double)kp_summary_others_ns(x->tree->trace) / steps;
+    const long torch = kp_threads_of(x->tree->trace).torch;
+    const double pool = (double)(torch - 1) * kp_costrules_fact(x, "kprof.core_had_us");
+    const double rest = 1e3 * (kp_costrules_fact(x, "kprof.core_others_us") - pool) / steps;
+    if (torch <= 1 || kp_rules_threads_wanted(x)) return own;
+    const double others = own > 0 ? own : rest;
+    return others >= OTHERS_SHARE * asleep && is_scattered(x, asleep) ? others : 0;
+}
+
 /* False: no other thread has a core for long enough. */
 static bool gil_tell(struct kp_costrules *x, double asleep)
 {
-    const double others = (double)kp_summary_others_ns(x->tree->trace) / (double)x->out->steps;
-    if (!is_much(x, asleep) || others < OTHERS_SHARE * asleep) return false;
+    const double others = is_much(x, asleep) ? others_of(x, asleep) : 0;
+    if (!(others > 0) || others < OTHERS_SHARE * asleep) return false;
     struct kp_finding f = {.id = KP_FINDING_GIL, .step_ns = asleep, .line = kp_ownthreads_line(x)};
     f.what = kp_costrules_text(x,
                                "the main thread waits for Python's lock (the GIL): other threads of this program hold "
@@ -255,7 +276,8 @@ static void gaps_judge(struct kp_costrules *x, double asleep)
     const bool is_one = 2 * gaps.large_steps >= x->out->steps, is_most = gaps.most_ns >= ONE_SHARE * asleep;
     const bool is_between = kp_waits_function(x) && is_one && 2 * gaps.begin_steps >= gaps.large_steps;
     if (is_between) between_tell(x, gaps.most_ns < asleep ? gaps.most_ns : asleep, "before the first op of");
-    else if (!is_input && (is_one || (!gil_tell(x, asleep) && is_most))) gap_tell(x, &gaps, asleep);
+    else if (!is_input && ((is_one && !is_scattered(x, asleep)) || (!gil_tell(x, asleep) && (is_one || is_most))))
+        gap_tell(x, &gaps, asleep);
     kp_waitgaps_fini(&gaps);
 }
 

@@ -50,6 +50,8 @@ struct kp_waitgaps {
 /* Gaps between the ops of the thread of the steps. */
 void kp_waitgaps_find(struct kp_waitgaps *out, const struct kp_costrules *rules, double large_ns);
 void kp_waitgaps_fini(struct kp_waitgaps *gaps);
+/* How much longer gaps are than usual at their places, the mean of a step; 0: one place has half of that. */
+double kp_waitgaps_scattered(const struct kp_costrules *rules);
 
 /* ---- waitrules.c ---- */
 
