@@ -29,8 +29,8 @@ static void steps_that_ask_once_more_begin_an_epoch(void **state)
     const struct kp_advice a = epochs_advise(*state, STEPS, 4, true, 0);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].what,
-                        "15 steps (about each 4th) wait up to 150.0 ms for the DataLoader; an epoch begins there. A "
-                        "start of workers (--with-stack 1) is not in this cost");
+                        "15 steps (about each 4th) wait up to 150.0 ms for the DataLoader; an epoch begins there. The "
+                        "cost is at least this: a start of workers (--with-stack 1) is not in it");
     assert_int_equal(strncmp(a.findings[0].change, "Keep the workers from epoch to epoch", 36), 0);
 }
 
