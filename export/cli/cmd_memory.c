@@ -289,7 +289,7 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
         return kp_cli_misuse("memory", "one output, and there are several traces");
     if (m->format || m->leaks || kp_profile_is(source->path) || (m->form == FORM_SVG && m->has_by))
         return profile_show(m, source);
-    rc = kp_trace_source_show("memory", source, m->partial, &trace);
+    rc = kp_trace_source_show("memory", source, m->partial, false, &trace);
     if (rc != KP_EXIT_DONE) return rc;
     char *heap = heap_text(m, source, trace);
     struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = source->label, .members = heap};

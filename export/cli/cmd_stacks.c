@@ -212,7 +212,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     if (!several && s->traces) return rc;
     struct kp_trace_source of = *source;
     of.is_verbatim = s->is_torch;
-    if (!trace) rc = kp_trace_source_show("stacks", &of, s->partial, &trace);
+    if (!trace) rc = kp_trace_source_show("stacks", &of, s->partial, true, &trace);
     if (rc != KP_EXIT_DONE) return rc;
     names_note(s, trace, source);
     if (!s->is_torch) kp_kineto_works_settle(trace);

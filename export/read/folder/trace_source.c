@@ -20,6 +20,7 @@
 #include "export/read/files/spoolfile.h"
 #include "export/kp_export.h"
 #include "export/read/parse/kineto_parse.h"
+#include "export/read/parse/kineto_pieces.h"
 
 /* Only the spool of the last source is open. */
 static int reader_get(struct kp_input *input, const char *path, char *why, size_t why_bytes)
@@ -125,10 +126,16 @@ bool kp_trace_source_take_torn(struct kp_kineto *trace, char *why, size_t bytes)
     return true;
 }
 
-int kp_trace_source_show(const char *command, const struct kp_trace_source *s, bool partial, struct kp_kineto **out)
+int kp_trace_source_show(const char *command, const struct kp_trace_source *s, bool partial, bool all_calls,
+                         struct kp_kineto **out)
 {
     char why[768];
-    if (kp_trace_source_read(s, out, NULL, why, sizeof why) == 0) return KP_EXIT_DONE;
+    struct kp_kineto_pieces fewer = {.has_memory = true};
+    int rc = kp_trace_source_read(s, out, all_calls || partial ? NULL : &fewer, why, sizeof why);
+    const bool is_late = rc == -ESTALE || (rc == 0 && !kp_kineto_pieces_hold(&fewer, *out));
+    if (is_late) kp_kineto_close(*out);
+    if (is_late) rc = kp_trace_source_read(s, out, NULL, why, sizeof why);
+    if (rc == 0) return KP_EXIT_DONE;
     if (partial && kp_trace_source_take_torn(*out, why, sizeof why))
         return kp_cli_say(stderr, "kprof: %s", why), KP_EXIT_DONE;
     const bool is_torn = *out && (*out)->torn;

@@ -68,8 +68,9 @@ int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto 
  * to 4.2 ms, 4 whole steps (2 to 5), step 6 cut short". False: no event came before the end.
  */
 bool kp_trace_source_take_torn(struct kp_kineto *trace, char *why, size_t bytes);
-/* Reads a trace for a command, with `partial` also one whose file ends early, and says so. Returns an exit code. */
-int kp_trace_source_show(const char *command, const struct kp_trace_source *source, bool partial,
+/* Reads a trace for a command, with `partial` also one whose file ends early, and says so. Without `all_calls` those of
+ * Python in which nothing else lies may be left out. Returns an exit code. */
+int kp_trace_source_show(const char *command, const struct kp_trace_source *source, bool partial, bool all_calls,
                          struct kp_kineto **out);
 struct kp_texts
 kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, from the beginning each time */

@@ -8,4 +8,5 @@ SRC_parse := \
     export/read/parse/kineto_raw.c \
     export/read/parse/kineto_read.c
 UNIT_parse := \
-    test/unit/parse/test_kineto.c
+    test/unit/parse/test_kineto.c \
+    test/unit/parse/test_kineto_pieces.c

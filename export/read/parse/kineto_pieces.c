@@ -6,7 +6,7 @@
  * in any order, so a quarter of the events that were read lies behind each cut and speaks for it. Where a later event
  * contradicts a cut, the reading ends with -ESTALE, and the caller reads the whole. In a trace that never rests, as one
  * with the frames of main(), a cut goes through what the host has open: each part of such an event is one of its own,
- * and only the first counts. See decisions/064.
+ * and only the first counts. See decisions/064. A trace that nobody takes in pieces is made smaller at each cut.
  */
 #include "export/read/parse/kineto_pieces.h"
 
@@ -17,6 +17,7 @@
 #include "export/read/kineto/kineto_processes.h"
 #include "export/read/kineto/passends.h"
 #include "export/read/frames/modulename.h"
+#include "export/read/store/keyindex.h"
 #include "export/read/store/qsort.h"
 
 size_t kp_kineto_piece_events = (size_t)1 << 17;
@@ -35,17 +36,18 @@ static int64_t end_of(const struct kp_kineto_event *e)
 static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* What lies behind each event: when the first begins, and the least id of an op that work of a device has. */
+/* What lies behind each event from `from` on: when the first begins, and the least id of an op that work of a device has. */
 struct behind {
     int64_t start_ns, id;
 };
 
-static struct behind *behind_make(const struct kp_kineto *t)
+static struct behind *behind_make(const struct kp_kineto *t, size_t from)
 {
-    struct behind *b = kp_kineto_room(t->count + 1, sizeof *b);
-    b[t->count] = (struct behind){INT64_MAX, INT64_MAX};
-    for (size_t i = t->count; i-- > 0;) {
-        const struct kp_kineto_event *e = &t->events[i];
+    const size_t count = t->count - from;
+    struct behind *b = kp_kineto_room(count + 1, sizeof *b);
+    b[count] = (struct behind){INT64_MAX, INT64_MAX};
+    for (size_t i = count; i-- > 0;) {
+        const struct kp_kineto_event *e = &t->events[from + i];
         b[i] = b[i + 1];
         if (!is_counted(e)) continue;
         b[i].start_ns = least_of(b[i].start_ns, e->start_ns);
@@ -111,11 +113,11 @@ static struct cut cut_find(const struct kp_kineto_pieces *p, const struct kp_kin
 {
     struct before b = {INT64_MIN, INT64_MIN, 0, INT64_MIN, INT64_MIN};
     struct cut at_rest = {0, 0}, between = {0, 0};
-    for (size_t i = 0; i < t->count / 4 * 3; i++) {
-        const struct behind *rest = &behind[i + 1];
+    for (size_t i = p->from; i < p->from + (t->count - p->from) / 4 * 3; i++) {
+        const struct behind *rest = &behind[i + 1 - p->from];
         before_add(&b, t, &t->events[i], ends_step(p, t, &t->events[i]));
         const int64_t at_ns = p->ends.is_known ? b.step_ns : rest->start_ns;
-        if (b.id >= rest->id || rest->start_ns == INT64_MAX) continue;
+        if ((p->give && b.id >= rest->id) || rest->start_ns == INT64_MAX) continue;
         if (is_rest(&b, rest, p->ends.is_known)) at_rest = (struct cut){i + 1, at_ns};
         else if (!at_rest.count && is_between(&b, rest, at_ns)) between = (struct cut){i + 1, at_ns};
     }
@@ -288,29 +290,132 @@ static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, struct cu
     return p->give(p->context, piece, cut.at_ns + t->base_ns);
 }
 
+/* ---- a trace that stays one ---- */
+
+struct host_event { /* by start; what is around comes first */
+    int64_t start_ns, end_ns;
+    uint64_t thread;
+    uint32_t event;
+};
+struct
+    call_lane { /* of a thread: calls of Python that are open, the inner ones on top; each is an index of host events */
+    size_t *open;
+    size_t count, capacity;
+    int64_t last_ns; /* when its event before began */
+};
+struct sieve {
+    struct host_event *of;
+    size_t count;
+    bool *stays; /* by event behind `from` */
+    size_t from;
+    int64_t last_ns; /* the latest end of a call so far */
+    struct kp_keyindex lanes;
+};
+
+static int host_order(const void *a, const void *b)
+{
+    const struct host_event *x = a, *y = b;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
+    return (x->event > y->event) - (x->event < y->event);
+}
+
+/* A call stays where something else begins in it, where it ends later than all calls before, as the trace may do, or
+ * where it began with its caller: then both were open when the recording began. */
+static void host_event_take(struct sieve *s, const struct kp_kineto *t, size_t at)
+{
+    const struct host_event *const h = &s->of[at];
+    const bool is_call = t->events[h->event].kind == KP_KINETO_PYTHON;
+    struct call_lane *const lane =
+        kp_keyindex_row(&s->lanes, h->thread, &(struct call_lane){.last_ns = INT64_MIN}, sizeof *lane);
+    while (lane->count && s->of[lane->open[lane->count - 1]].end_ns < h->start_ns) lane->count--;
+    const bool is_kept = !is_call || h->end_ns > s->last_ns || h->start_ns == lane->last_ns;
+    for (size_t i = lane->count; is_kept && i-- > 0;) {
+        bool *const stays = &s->stays[s->of[lane->open[i]].event - s->from];
+        if (*stays) break; /* so do all around it */
+        *stays = true;
+    }
+    lane->last_ns = h->start_ns;
+    if (is_call) s->last_ns = most_of(s->last_ns, h->end_ns);
+    s->stays[h->event - s->from] = is_kept;
+    if (is_call) *KP_KINETO_NEXT(lane->open, lane->count, lane->capacity) = at;
+}
+
+/* Finds which events between `from` and the cut stay, to be freed. */
+static bool *stays_find(struct kp_kineto_pieces *p, const struct kp_kineto *t, struct cut cut)
+{
+    const size_t from = p->from;
+    struct sieve s = {.from = from, .last_ns = p->has_given ? p->last_ns : INT64_MIN};
+    s.of = kp_kineto_room(cut.count - from + 1, sizeof *s.of);
+    s.stays = kp_kineto_room(cut.count - from + 1, sizeof *s.stays);
+    for (size_t i = from; i < cut.count; i++) {
+        const struct kp_kineto_event *const e = &t->events[i];
+        s.of[s.count++] = (struct host_event){e->start_ns, end_of(e), kp_tree_thread(e), (uint32_t)i};
+    }
+    if (s.count) kp_qsort(s.of, s.count, sizeof *s.of, host_order);
+    for (size_t i = 0; i < s.count; i++) host_event_take(&s, t, i);
+    for (size_t i = 0; i < s.count; i++) {
+        const struct kp_kineto_event *const e = &t->events[s.of[i].event];
+        s.stays[s.of[i].event - from] |= s.of[i].end_ns > cut.at_ns || (e->flags & KP_KINETO_SPLIT);
+    }
+    struct call_lane *const lanes = s.lanes.rows;
+    for (size_t i = 0; i < s.lanes.count; i++) free(lanes[i].open);
+    kp_keyindex_fini(&s.lanes);
+    free(s.of);
+    p->last_ns = s.last_ns;
+    return s.stays;
+}
+
+static void calls_drop(struct kp_kineto_pieces *p, struct kp_kineto *t, struct cut cut)
+{
+    bool *const stays = stays_find(p, t, cut);
+    size_t kept = p->from, m = 0;
+    while (m < t->memory_count && t->memory[m].event < p->from) m++;
+    for (size_t i = p->from; i < cut.count; i++) {
+        if (!stays[i - p->from]) continue;
+        if (m < t->memory_count && t->memory[m].event == i) t->memory[m++].event = (uint32_t)kept;
+        t->events[kept++] = t->events[i];
+    }
+    free(stays);
+    const size_t dropped = cut.count - kept;
+    for (; m < t->memory_count; m++) t->memory[m].event -= (uint32_t)dropped;
+    memmove(t->events + kept, t->events + cut.count, (t->count - cut.count) * sizeof *t->events);
+    t->count -= dropped;
+    p->from = kept;
+    p->has_given = true;
+    p->base_ns = t->base_ns;
+    p->since_ns = cut.at_ns;
+    p->next = t->count + kp_kineto_piece_events / 4 * 3;
+}
+
 int kp_kineto_pieces_look(struct kp_kineto_pieces *p, struct kp_kineto *t)
 {
     if (!p->has_memory) t->memory_count = 0;
     if (t->count < p->next || t->count < kp_kineto_piece_events) return 0;
-    steps_learn(p, t);
-    if (!p->has_steps && !p->ends.is_known && kp_passends_may(t)) { /* which pass ends a step, all of them tell */
+    if (p->give) steps_learn(p, t);
+    if (p->give && !p->has_steps && !p->ends.is_known &&
+        kp_passends_may(t)) { /* which pass ends a step, all of them tell */
         p->next = t->count * 2;
         return 0;
     }
-    struct behind *behind = behind_make(t);
+    struct behind *behind = behind_make(t, p->from);
     const bool is_late = p->has_given && behind[0].start_ns < p->since_ns;
     const struct cut cut = is_late ? (struct cut){0, 0} : cut_find(p, t, behind);
     free(behind);
     if (is_late || kp_kineto_has_processes(t)) return -ESTALE;
     p->next = t->count * 2; /* none is found: all that is read is searched less and less often */
-    return cut.count ? piece_give(p, t, cut) : 0;
+    if (!cut.count) return 0;
+    if (p->give) return piece_give(p, t, cut);
+    calls_drop(p, t, cut);
+    return 0;
 }
 
 bool kp_kineto_pieces_hold(const struct kp_kineto_pieces *p, const struct kp_kineto *t)
 {
     if (!p->has_given) return true;
-    if (t->base_ns != p->base_ns || t->is_ours != p->is_ours || t->has_stacks != p->has_stacks) return false;
-    for (size_t i = 0; i < t->count; i++)
+    if (t->base_ns != p->base_ns) return false;
+    if (p->give && (t->is_ours != p->is_ours || t->has_stacks != p->has_stacks)) return false;
+    for (size_t i = p->from; i < t->count; i++)
         if (is_counted(&t->events[i]) && t->events[i].start_ns < p->since_ns + t->base_ns) return false;
     return true;
 }

@@ -11,11 +11,14 @@
 typedef int (*kp_piece_fn)(void *context, struct kp_kineto *piece, int64_t end_ns);
 
 struct kp_kineto_pieces { /* set the first three, all else is zero */
-    kp_piece_fn give;
+    kp_piece_fn
+        give; /* NULL: the trace stays one, without calls of Python in which nothing else lies (decisions/197) */
     void *context;
     bool has_memory;  /* pieces have `memory` */
+    size_t from;      /* events before it were looked at, and stay */
     size_t next;      /* looks for a cut once there are so many events */
     int64_t since_ns; /* where the last piece ended, without the base */
+    int64_t last_ns;  /* without `give`: the latest end of a call of Python that was looked at */
     int64_t base_ns;
     bool has_given, is_ours, has_stacks; /* as they were when the first piece was given */
     bool has_steps;
