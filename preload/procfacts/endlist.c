@@ -12,10 +12,10 @@
  */
 #include "preload/procfacts/endlist.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_crash.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
@@ -45,12 +45,7 @@ void kp_endlist_add(int pid, int status, uint64_t at_ns)
 
 bool kp_endlist_has_any(void) { return kp_load_relaxed(&ends_taken) > 0; }
 
-static bool is_crash(int status)
-{
-    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    return signal == SIGKILL || signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL ||
-           signal == SIGFPE || signal == SIGSYS;
-}
+static bool is_crash(int status) { return WIFSIGNALED(status) && kp_crash_is(WTERMSIG(status)); }
 
 static size_t lines_put(char *text, size_t bytes, uint64_t since_ns, bool only_crashes)
 {

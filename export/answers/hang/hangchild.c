@@ -2,12 +2,12 @@
 /* hangchild.c - the child processes of one that stands: what they do, and which were killed */
 #include "export/answers/hang/hangchild.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "collector/base/kp_path.h"
 #include "export/read/frames/ownline.h"
+#include "collector/base/kp_crash.h"
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"
 
@@ -44,12 +44,7 @@ void kp_hang_frames_print(FILE *out, const struct kp_hang_thread *t)
 }
 
 /* No part of a program ends its children so. SIGTERM is the usual way. */
-static bool is_killed(int status)
-{
-    const int signal = status > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    return signal == SIGKILL || signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGILL ||
-           signal == SIGFPE;
-}
+static bool is_killed(int status) { return status > 0 && WIFSIGNALED(status) && kp_crash_is(WTERMSIG(status)); }
 
 static void end_put(FILE *out, int status)
 {

@@ -110,12 +110,6 @@ static bool is_of_sigterm(const char *by)
     return by && (strcmp(by, "SIGTERM") == 0 || strcmp(by, "exit status 143") == 0);
 }
 
-/* The kernel or a fault ended it. */
-static bool is_of_a_crash(const char *signal)
-{
-    return signal && strncmp(signal, "SIG", 3) == 0 && strcmp(signal, "SIGTERM") != 0 && strcmp(signal, "SIGINT") != 0;
-}
-
 /* What the trace does not say as the end's cause: what the launcher was told, else the program's own exit status. */
 static bool told_put(struct kp_kineto *trace, const char *by)
 {
@@ -146,7 +140,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     e.is_asked = !kp_ended_exception(t) && is_of_sigterm(signal);
     e.has_lost_peer = kp_ended_lost_peer(t);
     e.has_oom = kp_ended_oom(t);
-    e.has_crashed = e.is_bad && !kp_ended_exception(t) && !e.has_lost_peer && is_of_a_crash(signal);
+    e.has_crashed = e.is_bad && !kp_ended_exception(t) && !e.has_lost_peer && kp_ended_by_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
     e.is_of_window = is_open;
     e.steps = known->is_last_step ? known->step + 1 : 0;
@@ -167,7 +161,7 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     e.is_bad = *by;
     e.is_asked = !*end->exception && is_of_sigterm(end->by);
     e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
-    e.has_crashed = !*end->exception && !e.has_lost_peer && is_of_a_crash(end->by);
+    e.has_crashed = !*end->exception && !e.has_lost_peer && kp_ended_by_crash(end->by);
     snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
     snprintf(e.how, sizeof e.how, "by %s%s%s%s%s %s", by,
              kp_ended_text(quoted, sizeof quoted, *end->exception ? end->text : NULL), *at ? " at " : "", at,

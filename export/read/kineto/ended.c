@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/base/kp_crash.h"
 #include "export/read/kineto/kineto_facts.h"
 
 bool kp_ended_early(const struct kp_kineto *trace)
@@ -103,17 +104,26 @@ const char *kp_ended_recorded(char *out, size_t bytes, const struct kp_kineto *t
     return out;
 }
 
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+               {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+               {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+               {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
+               {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+
 const char *kp_ended_signal_name(int number, char *room, size_t bytes)
 {
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {{SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},   {SIGTRAP, "TRAP"},
-                 {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},   {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},
-                 {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
-                 {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGSYS, "SYS"}};
     snprintf(room, bytes, "signal %d", number);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].number == number) snprintf(room, bytes, "SIG%s", names[i].name);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (signals[i].number == number) snprintf(room, bytes, "%s", signals[i].name);
     return room;
+}
+
+bool kp_ended_by_crash(const char *by)
+{
+    for (size_t i = 0; by && i < sizeof signals / sizeof *signals; i++)
+        if (strcmp(by, signals[i].name) == 0) return kp_crash_is(signals[i].number);
+    return false;
 }

@@ -49,6 +49,8 @@ const char *kp_ended_remark(const struct kp_kineto *trace);
 
 /* Writes "SIGSEGV", or "signal 40". Returns it. */
 const char *kp_ended_signal_name(int number, char *room, size_t bytes);
+/* Is that the name of a signal of a crash (kp_crash.h)? NULL: no. */
+bool kp_ended_by_crash(const char *by);
 
 /* How a process ended, as its launcher was told, and as it said itself: a line of HOST_PID.ends. */
 enum { KP_JOBEND_BYTES = 32 };

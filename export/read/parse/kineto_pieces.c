@@ -36,7 +36,7 @@ static int64_t end_of(const struct kp_kineto_event *e)
 static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* What lies behind each event from `from` on: when the first begins, and the least id of an op that work of a device has. */
+/* What lies behind each event from `from` on: when the first begins, and the least id that work of a device has. */
 struct behind {
     int64_t start_ns, id;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_kineto_pieces.c - a trace that stays one loses the calls of Python in which nothing else begins, and those alone */
+/* test_kineto_pieces.c - a trace that stays one loses calls of Python in which nothing else begins, and those alone */
 #include "export/read/parse/kineto_pieces.h"
 
 #include <errno.h>

@@ -60,6 +60,7 @@ static void of_crashes_those_since_a_time_are_told(void **state)
     kp_endlist_add(43, SIGTERM, 200);
     kp_endlist_add(44, 256, 200);
     kp_endlist_add(45, SIGSEGV | 0x80, 200);
+    kp_endlist_add(46, SIGHUP, 200);
     text[kp_endlist_crashes(text, sizeof text, 0)] = '\0';
     assert_string_equal(text, "42 9 100\n45 139 200\n");
     text[kp_endlist_crashes(text, sizeof text, 101)] = '\0';

@@ -210,6 +210,18 @@ static void a_kill_long_behind_an_exception_is_no_cause(void **state)
     assert_int_equal(strncmp(told(), "rank 0 ended by ValueError", 26), 0);
 }
 
+/* A pipe that breaks is of a process that was gone before; a fault is the cause, also where an exception came first. */
+static void a_crash_comes_before_an_exception_and_another_signal_behind(void **state)
+{
+    (void)state;
+    told_by(0, CAUSE, 1500, "exit status 1", 1000);
+    told_by(1, "\"complete\":false", 1600, "SIGPIPE", 1050);
+    assert_int_equal(strncmp(told(), "rank 0 ended by ValueError", 26), 0);
+    told_by(0, CAUSE, 1500, "exit status 1", 1000);
+    told_by(1, "\"complete\":false", 1600, "SIGTRAP", 1050);
+    assert_int_equal(strncmp(told(), "rank 1 ended by SIGTRAP", 23), 0);
+}
+
 /* Torch's threads abort in a process that SIGTERM ends, as it has waited for the one that was gone first. */
 static void an_abort_behind_an_exit_is_no_cause(void **state)
 {
@@ -462,6 +474,7 @@ int main(void)
         cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
         cmocka_unit_test(a_ring_that_was_kept_tells_of_no_end),
         cmocka_unit_test(the_last_step_of_a_window_is_not_that_of_the_program),
+        cmocka_unit_test(a_crash_comes_before_an_exception_and_another_signal_behind),
         cmocka_unit_test(an_abort_behind_an_exit_is_no_cause),
         cmocka_unit_test(behind_a_window_lines_a_step_tell_the_end),
         cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
