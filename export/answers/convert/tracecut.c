@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_fnv.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/parse/kineto_parse.h"
@@ -142,13 +143,7 @@ static void hold(struct trace_cut *t, const struct kp_raw_event *e)
     *KP_KINETO_NEXT(t->held, t->held_count, t->held_capacity) = held;
 }
 
-static int held_order(const void *a, const void *b)
-{
-    const struct held_event *x = a, *y = b;
-    if (x->of.start_ns != y->of.start_ns) return x->of.start_ns < y->of.start_ns ? -1 : 1;
-    if (x->of.end_ns != y->of.end_ns) return x->of.end_ns > y->of.end_ns ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+KP_ORDERED(held_order, struct held_event, KP_UP(of.start_ns) KP_DOWN(of.end_ns) KP_UP(order))
 
 static int flow_note(void *context, const struct kp_raw_event *e)
 {

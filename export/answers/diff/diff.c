@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/answers/top/timeshares.h"
 #include "export/read/store/qsort.h"
 
@@ -207,11 +208,7 @@ static void row_measure(const struct kp_diff *d, struct kp_diff_row *row, double
 
 /* ---- order ---- */
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct kp_diff_rank *x = a, *y = b;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+KP_ORDER(by_rank, struct kp_diff_rank, rank)
 
 static int row_order(const void *a, const void *b, void *context)
 {

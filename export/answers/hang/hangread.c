@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_jsonvalue.h"
 #include "export/read/frames/ownline.h"
@@ -149,12 +150,7 @@ struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, const char *hos
     return NULL;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct kp_hang_process *const x = a, *const y = b;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
+KP_ORDER2(by_rank, struct kp_hang_process, rank, pid)
 
 const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *t)
 {

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/show/units.h"
 
@@ -47,13 +48,7 @@ static bool is_last(const struct leaks *l, size_t step) { return l->to - l->from
 
 /* ---- call stacks ---- */
 
-static int by_growth(const void *a, const void *b)
-{
-    const struct leaking *x = a, *y = b;
-    if (x->growth_bytes != y->growth_bytes) return x->growth_bytes < y->growth_bytes ? 1 : -1;
-    if (x->growth_n != y->growth_n) return x->growth_n < y->growth_n ? 1 : -1;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
+KP_ORDERED(by_growth, struct leaking, KP_DOWN(growth_bytes) KP_DOWN(growth_n) KP_DOWN(bytes))
 
 static void leaking_print(const struct leaks *l, const struct leaking *k)
 {

@@ -257,13 +257,7 @@ static void before_find(struct sweep *s)
         if (view->devices[d].before_bytes < 0) view->devices[d].before_bytes = 0;
 }
 
-static int address_order(const void *a, const void *b)
-{
-    const struct record *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    return time_order(a, b);
-}
+KP_ORDERED(address_order, struct record, KP_UP(device) KP_UP(address) KP_UP(at_ns) KP_UP(order))
 
 static struct kp_mem_block *block_add(struct kp_memview *view, const struct record *r, int64_t bytes)
 {

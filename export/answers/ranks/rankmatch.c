@@ -18,26 +18,9 @@
 enum { PART_UNEVEN = INT32_MAX, PART_UNTOLD = INT32_MAX - 1 };
 #define MEET_SLACK_NS 100000 /* clocks of one machine, and the ends of ranges */
 
-static int by_number(int64_t x, int64_t y) { return (x > y) - (x < y); }
+KP_ORDERED(seen_order, struct kp_collective, KP_UP(kind) KP_UP(at) KP_UP(row) KP_UP(start_ns))
 
-static int seen_order(const void *a, const void *b)
-{
-    const struct kp_collective *x = a, *y = b;
-    int order = by_number(x->kind, y->kind);
-    if (!order) order = by_number(x->at, y->at);
-    if (!order) order = by_number(x->row, y->row);
-    return order ? order : by_number(x->start_ns, y->start_ns);
-}
-
-static int set_order(const void *a, const void *b)
-{
-    const struct kp_collective *x = a, *y = b;
-    int order = by_number(x->kind, y->kind);
-    if (!order) order = by_number(x->number, y->number);
-    if (!order) order = by_number(x->at, y->at);
-    if (!order) order = by_number(x->part, y->part);
-    return order ? order : by_number(x->row, y->row);
-}
+KP_ORDERED(set_order, struct kp_collective, KP_UP(kind) KP_UP(number) KP_UP(at) KP_UP(part) KP_UP(row))
 
 /* Numbers those of one kind and step by their begin. `of`: these, by rank. */
 static void numbers_give(struct kp_collective *of, size_t count)

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/read/store/qsort.h"
 
 enum { SETS_LEAST = 8 };  /* of a name */
@@ -21,12 +22,7 @@ struct late { /* at collectives of a name: a rank came last to `sets` of them, a
     int64_t ns;
 };
 
-static int late_order(const void *a, const void *b)
-{
-    const struct late *const x = a, *const y = b;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+KP_ORDER2(late_order, struct late, name, row)
 
 /* Who came last to that set, and how long the rank waited that waited longest. */
 static struct late late_of(const struct kp_rankwaits *w, const struct kp_rankset *set)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/base/kp_order.h"
 #include "export/read/files/procstate.h"
 #include "export/read/store/qsort.h"
 
@@ -126,13 +127,7 @@ static uint64_t run_begin(const struct kp_watch *w)
     return from > ONE_RUN_NS ? from - ONE_RUN_NS : 0;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct kp_stephead *const x = &((const struct kp_watch_rank *)a)->head;
-    const struct kp_stephead *const y = &((const struct kp_watch_rank *)b)->head;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
-}
+KP_ORDER2(by_rank, struct kp_watch_rank, head.rank, head.begin_ns)
 
 static void others_remove(struct kp_watch *w)
 {

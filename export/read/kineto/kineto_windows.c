@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/store/qsort.h"
 
@@ -53,14 +54,7 @@ void kp_kineto_windows_close(struct kp_kineto_windows *windows)
 
 /* ---- runs ---- */
 
-static int window_order(const void *a, const void *b)
-{
-    const struct kp_kineto_window *x = a, *y = b;
-    const int64_t from[] = {x->pid, x->run, x->part, x->start_ns}, to[] = {y->pid, y->run, y->part, y->start_ns};
-    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
-        if (from[i] != to[i]) return from[i] < to[i] ? -1 : 1;
-    return 0;
-}
+KP_ORDERED(window_order, struct kp_kineto_window, KP_UP(pid) KP_UP(run) KP_UP(part) KP_UP(start_ns))
 
 static bool are_of_one_run(const struct kp_kineto_window *a, const struct kp_kineto_window *b)
 {

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/read/store/qsort.h"
 
 enum { FOLLOWING_LEAST = 3, TIMES_LEAST = 50, SCAN_MOST = 256 };
@@ -19,13 +20,7 @@ struct stream_work {
     uint32_t event;
 };
 
-static int work_order(const void *a, const void *b)
-{
-    const struct stream_work *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+KP_ORDER3(work_order, struct stream_work, device, stream, start_ns)
 
 static size_t works_gather(struct stream_work **out, const struct kp_kineto *t)
 {

@@ -67,13 +67,7 @@ static bool is_range(const struct kp_kineto *t, const struct kp_pass_op *op)
 
 /* ---- the threads ---- */
 
-static int nested_order(const void *a, const void *b)
-{
-    const struct kp_pass_op *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
-}
+KP_ORDERED(nested_order, struct kp_pass_op, KP_UP(thread) KP_UP(start_ns) KP_DOWN(end_ns))
 
 /* Leaves out what runs inside of a range, and counts the rest. */
 static void outermost_keep(struct kp_passends *p, const struct kp_kineto *t, struct threads *threads)

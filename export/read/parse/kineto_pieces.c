@@ -6,13 +6,14 @@
  * in any order, so a quarter of the events that were read lies behind each cut and speaks for it. Where a later event
  * contradicts a cut, the reading ends with -ESTALE, and the caller reads the whole. In a trace that never rests, as one
  * with the frames of main(), a cut goes through what the host has open: each part of such an event is one of its own,
- * and only the first counts. See decisions/064. A trace that nobody takes in pieces is made smaller at each cut.
+ * and only the first counts. See decisions/064. A trace whose caller takes no pieces gets smaller at each cut.
  */
 #include "export/read/parse/kineto_pieces.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/kineto_processes.h"
 #include "export/read/kineto/passends.h"
@@ -196,12 +197,7 @@ struct opened {
     size_t count, capacity;
 };
 
-static int opened_order(const void *a, const void *b)
-{
-    const struct kp_kineto_event *x = a, *y = b;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
-}
+KP_ORDERED(opened_order, struct kp_kineto_event, KP_UP(start_ns) KP_DOWN(dur_ns))
 
 /* A call that begins with its caller was open when the recording began, as the caller was. */
 static void calls_note(struct kp_kineto_event *caller, struct kp_kineto_event *call)
@@ -312,13 +308,7 @@ struct sieve {
     struct kp_keyindex lanes;
 };
 
-static int host_order(const void *a, const void *b)
-{
-    const struct host_event *x = a, *y = b;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
-}
+KP_ORDERED(host_order, struct host_event, KP_UP(start_ns) KP_DOWN(end_ns) KP_UP(event))
 
 /* A call stays where something else begins in it, where it ends later than all calls before, as the trace may do, or
  * where it began with its caller: then both were open when the recording began. */

@@ -75,13 +75,7 @@ static size_t forward_find(const struct stack_votes *s, int64_t seq, uint64_t th
 
 KP_ORDER3(vote_order, struct thread_vote, id, thread, order)
 
-static int best_order(const void *a, const void *b)
-{
-    const struct thread_vote *x = a, *y = b;
-    if (x->id != y->id) return x->id < y->id ? -1 : 1;
-    if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+KP_ORDERED(best_order, struct thread_vote, KP_UP(id) KP_DOWN(count) KP_UP(order))
 
 /* Adds up the votes of one id for one thread, and puts the best of an id first. */
 static void votes_settle(struct stack_votes *s)
