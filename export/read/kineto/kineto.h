@@ -73,6 +73,7 @@ struct kp_kineto_work {
     int64_t bytes;              /* of a copy or a fill; 0: not in the file */
     uint32_t grid[3], block[3]; /* 0: not in the file */
     int32_t registers;          /* of a thread; 0: not in the file */
+    int32_t local_bytes;        /* of a thread: registers that did not fit, and arrays; 0: none, or not in the file */
     int64_t shared;             /* bytes, of a block; -1: not in the file */
     uint32_t event;
     int32_t stream;                 /* -1: not in the file */

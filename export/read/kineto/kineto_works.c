@@ -113,6 +113,7 @@ void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, s
     };
     struct kp_kineto_work *work = &t->works[t->work_count - 1];
     work->registers = (int32_t)(thousandths(args, bytes, "\"registers per thread\":", 0) / 1000);
+    work->local_bytes = (int32_t)(thousandths(args, bytes, "\"local memory per thread\":", 0) / 1000);
     work->shared = thousandths(args, bytes, "\"shared memory\":", -1000) / 1000;
     sides_read(work->grid, args, bytes, "\"grid\":");
     sides_read(work->block, args, bytes, "\"block\":");

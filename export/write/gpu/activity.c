@@ -21,7 +21,7 @@
 struct kp_shape {
     uint32_t device, registers, static_smem, dynamic_smem, grid[3], block[3];
     uint32_t bytes; /* 0: free */
-    char text[724]; /* enough with every number at its longest */
+    char text[764]; /* enough with every number at its longest */
 };
 
 /* --- a kernel's shape --- */
@@ -68,6 +68,7 @@ static uint32_t shape_text(struct kp_shape *s, const struct kp_trace *t, const s
     struct kp_occupancy o;
     kp_occupancy_make(&o, kp_reader_gpu(t->reader, k->device), k);
     text_add(&x, ",\"registers per thread\":%u,\"shared memory\":%u", k->registers, k->static_smem + k->dynamic_smem);
+    if (k->local_per_thread) text_add(&x, ",\"local memory per thread\":%u", k->local_per_thread);
     float_add(&x, ",\"blocks per SM\":", o.blocks_per_sm);
     float_add(&x, ",\"warps per SM\":", o.warps_per_sm);
     text_add(&x, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"est. achieved occupancy %%\":%d", k->grid[0], k->grid[1],

@@ -27,7 +27,8 @@ static void launch_make(struct little *t)
     event(t, "cpu_op", "aten::mm", 1, 0, 30, "\"External id\":1");
     event(t, "cuda_runtime", "cudaLaunchKernel", 1, 5, 10, "\"External id\":1,\"correlation\":9");
     event(t, "kernel", "gemm", 7, 40, 15,
-          "\"External id\":1,\"correlation\":9,\"registers per thread\":40,\"shared memory\":49152,\"grid\":[12,3,1],"
+          "\"External id\":1,\"correlation\":9,\"registers per thread\":40,\"local memory per thread\":24,\"shared "
+          "memory\":49152,\"grid\":[12,3,1],"
           "\"block\":[128,1,1],\"est. achieved occupancy %\":25");
     trace_of(t, "gpu_memcpy 'Memcpy HtoD (Pinned -> Device)'@7 60 2 corr=9 bytes=4096; kernel older@7 1 2 corr=3; "
                 "kernel bare@7 80 2");
@@ -37,7 +38,8 @@ static void a_kernel_has_its_launch_and_its_op(void **state)
 {
     launch_make(*state);
     told(*state, "gemm",
-         "grid 12 x 3 x 1; block 128 x 1 x 1; 40 registers a thread; 48.00 KiB shared memory a block; "
+         "grid 12 x 3 x 1; block 128 x 1 x 1; 40 registers a thread; 24 bytes of them or arrays in memory; 48.00 KiB "
+         "shared memory a block; "
          "est. occupancy 25 %",
          "aten::mm");
 }

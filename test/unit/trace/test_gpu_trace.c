@@ -455,14 +455,15 @@ static void a_kernel_has_its_shape_and_occupancy(void **state)
     struct kp_rec_kernel *k = kernel("_Z3addPfS_i", 2000, 3000, 1, 0, 7);
     k->has = KP_KERNEL_SHAPE | KP_KERNEL_PRIORITY | KP_KERNEL_CHANNEL;
     k->grid[0] = 216, k->grid[1] = k->grid[2] = 1, k->block[0] = 256, k->block[1] = k->block[2] = 1, k->registers = 32,
-    k->static_smem = 1024, k->dynamic_smem = 8;
+    k->static_smem = 1024, k->dynamic_smem = 8, k->local_per_thread = 24;
     k->priority = -1, k->channel = 12, k->channel_type = 1;
     assert_int_equal(export_now(), 0);
     const char *line = line_of("\"cat\":\"kernel\"");
     assert_has(line, "\"name\":\"add(float*, float*, int)\"");
     assert_has(
         line,
-        ",\"registers per thread\":32,\"shared memory\":1032,\"blocks per SM\":2,\"warps per "
+        ",\"registers per thread\":32,\"shared memory\":1032,\"local memory per thread\":24,\"blocks per "
+        "SM\":2,\"warps per "
         "SM\":16,\"grid\":[216,1,1],\"block\":[256,1,1],"
         "\"est. achieved occupancy "
         "%\":25,\"occupancy\":{\"activeBlocksPerMultiprocessor\":8,\"limitingFactors\":\"WARPS|REGS\","
