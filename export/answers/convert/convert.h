@@ -32,21 +32,6 @@ int64_t kp_enclosing_slice(struct kp_enclosing *n, size_t thread, int64_t start_
 void kp_enclosing_open(struct kp_enclosing *n, size_t thread, int64_t start_ns, int64_t end_ns, int64_t id);
 void kp_enclosing_free(struct kp_enclosing *n);
 
-/* ---- protobuf.c: the wire format of protocol buffers ---- */
-
-struct kp_proto { /* all zero: empty */
-    char *data;
-    size_t bytes, capacity;
-};
-void kp_proto_number(struct kp_proto *p, unsigned field, uint64_t value); /* uint64, int64, enum, bool */
-void kp_proto_fixed(struct kp_proto *p, unsigned field, uint64_t value);  /* fixed64 */
-void kp_proto_bytes(struct kp_proto *p, unsigned field, const char *data, size_t bytes);
-static inline void kp_proto_message(struct kp_proto *p, unsigned field, const struct kp_proto *inner)
-{
-    kp_proto_bytes(p, field, inner->data, inner->bytes);
-}
-void kp_proto_fini(struct kp_proto *p);
-
 /* ---- rawevents.c ---- */
 
 enum kp_raw_key {

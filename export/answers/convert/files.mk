@@ -4,7 +4,6 @@ HAS_SQLITE := $(HAS_SQLITE)
 SRC_convert := \
     export/answers/convert/enclosing.c \
     export/answers/convert/pftrace.c \
-    export/answers/convert/protobuf.c \
     export/answers/convert/rawevents.c \
     export/answers/convert/speedscope.c \
     export/answers/convert/$(if $(HAS_SQLITE),sqlitefile.c,sqlitefile_none.c) \
@@ -12,5 +11,4 @@ SRC_convert := \
     export/answers/convert/formats.c
 UNIT_convert := \
     test/unit/convert/test_enclosing.c \
-    test/unit/convert/test_protobuf.c \
     test/unit/convert/test_rawevents.c

@@ -13,6 +13,7 @@
 #include "collector/base/kp_fnv.h"
 #include "export/answers/convert/convert.h"
 #include "export/read/store/keyindex.h"
+#include "export/read/store/protobuf.h"
 
 enum {
     PACKET = 1,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* protobuf.c - varints, fixed numbers and lengths */
-#include "export/answers/convert/convert.h"
+#include "export/read/store/protobuf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/read/kineto/kineto.h"
+#include "export/read/store/stringtable.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, VARINT_MOST = 10 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_protobuf.c - the bytes that protocol buffers' own documentation shows */
-#include "export/answers/convert/convert.h"
+#include "export/read/store/protobuf.h"
 
 #include <string.h>
 
