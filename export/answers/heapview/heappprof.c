@@ -2,13 +2,13 @@
 /*
  * heappprof.c - writes a heap's profile as pprof's profile.proto, which pprof reads with or without gzip
  *
- * A protobuf message is a row of fields: key (number << 3 | type), then a number in pieces of 7 bits, or a length and
- * as many bytes. Modules get places of their own far apart, since addresses count as their files do.
+ * Modules get places of their own far apart, since addresses count as their files do.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/heapview/heapview.h"
+#include "export/read/store/protobuf.h"
 
 enum { NAME_BYTES = 4096, MODULE_SHIFT = 40 };
 /* Numbers of fields, by message (github.com/google/pprof, profile.proto). */
@@ -19,53 +19,26 @@ enum { MAPPING_ID = 1, MAPPING_START = 2, MAPPING_LIMIT = 3, MAPPING_FILE = 5, M
 enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_NUMBER = 2, FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM = 3, FUNCTION_FILE = 4 };
 
-struct message {
-    uint8_t *of;
-    size_t n, cap;
-};
-
-static void byte_put(struct message *m, uint8_t byte)
+/* Fields of 0 are left out. */
+static void field_number(struct kp_proto *m, unsigned field, uint64_t value)
 {
-    m->of = kp_kineto_grow(m->of, &m->cap, m->n + 1, 1);
-    m->of[m->n++] = byte;
-}
-
-static void number_put(struct message *m, uint64_t value)
-{
-    for (; value > 0x7f; value >>= 7) byte_put(m, (uint8_t)(value | 0x80));
-    byte_put(m, (uint8_t)value);
-}
-
-static void field_number(struct message *m, unsigned field, uint64_t value)
-{
-    if (!value) return;
-    number_put(m, field << 3);
-    number_put(m, value);
-}
-
-static void field_bytes(struct message *m, unsigned field, const void *bytes, size_t n)
-{
-    number_put(m, field << 3 | 2);
-    number_put(m, n);
-    m->of = kp_kineto_grow(m->of, &m->cap, m->n + n, 1);
-    if (n) memcpy(m->of + m->n, bytes, n);
-    m->n += n;
+    if (value) kp_proto_number(m, field, value);
 }
 
 struct writing {
     const struct kp_profile *p;
     FILE *out;
-    struct message profile, part, inner;
+    struct kp_proto profile, part, inner;
     struct kp_strings *texts, *functions; /* their ids are pprof's numbers of texts and functions */
     uint32_t texts_n, functions_n;
 };
 
 static void part_end(struct writing *w, unsigned field)
 {
-    w->profile.n = 0;
-    field_bytes(&w->profile, field, w->part.of, w->part.n);
-    fwrite(w->profile.of, 1, w->profile.n, w->out);
-    w->part.n = 0;
+    w->profile.bytes = 0;
+    kp_proto_message(&w->profile, field, &w->part);
+    fwrite(w->profile.data, 1, w->profile.bytes, w->out);
+    w->part.bytes = 0;
 }
 
 /* Texts are written where they first come up: the order among themselves is what counts. 0 is the empty text. */
@@ -74,9 +47,9 @@ static uint32_t text_number(struct writing *w, const char *text)
     const uint32_t id = kp_strings_put(w->texts, text, strlen(text));
     if (id < w->texts_n) return id;
     w->texts_n = id + 1;
-    w->profile.n = 0;
-    field_bytes(&w->profile, PROFILE_TEXT, text, strlen(text));
-    fwrite(w->profile.of, 1, w->profile.n, w->out);
+    w->profile.bytes = 0;
+    kp_proto_bytes(&w->profile, PROFILE_TEXT, text, strlen(text));
+    fwrite(w->profile.data, 1, w->profile.bytes, w->out);
     return id;
 }
 
@@ -121,14 +94,14 @@ static uint32_t function_number(struct writing *w, const char *name, const char 
     const uint32_t id = kp_strings_put(w->functions, key, n < (int)sizeof key ? (size_t)n : sizeof key - 1);
     if (id < w->functions_n) return id;
     w->functions_n = id + 1;
-    struct message part = w->part;
-    w->part = (struct message){0};
+    struct kp_proto part = w->part;
+    w->part = (struct kp_proto){0};
     field_number(&w->part, FUNCTION_ID, id);
     field_number(&w->part, FUNCTION_NAME, text_number(w, name));
     field_number(&w->part, FUNCTION_SYSTEM, text_number(w, name));
     field_number(&w->part, FUNCTION_FILE, text_number(w, file));
     part_end(w, PROFILE_FUNCTION);
-    free(w->part.of);
+    kp_proto_fini(&w->part);
     w->part = part;
     return id;
 }
@@ -144,10 +117,10 @@ static void location_put(struct writing *w, uint32_t number)
     for (uint32_t i = 0; i < (a->n ? a->n : 1); i++) {
         const struct kp_profile_place *place = i < a->n ? &p->places[a->at + i] : NULL;
         const char *name = kp_profile_function(p, a, i, room, sizeof room);
-        w->inner.n = 0;
+        w->inner.bytes = 0;
         field_number(&w->inner, LINE_FUNCTION, function_number(w, name, place ? kp_profile_text(p, place->file) : ""));
         field_number(&w->inner, LINE_NUMBER, place ? place->line : 0);
-        field_bytes(&w->part, LOCATION_LINE, w->inner.of, w->inner.n);
+        kp_proto_message(&w->part, LOCATION_LINE, &w->inner);
     }
     part_end(w, PROFILE_LOCATION);
 }
@@ -157,12 +130,12 @@ static void sample_put(struct writing *w, const struct kp_profile_site *s)
     const struct kp_profile *p = w->p;
     const uint64_t values[] = {s->allocations, s->bytes,      s->temporary,   s->temporary_bytes,
                                s->live_blocks, s->live_bytes, s->peak_blocks, s->peak_bytes};
-    w->inner.n = 0;
-    for (uint32_t f = s->frame; f; f = p->frames[f - 1].around) number_put(&w->inner, p->frames[f - 1].address);
-    field_bytes(&w->part, SAMPLE_LOCATION, w->inner.of, w->inner.n);
-    w->inner.n = 0;
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) number_put(&w->inner, values[i]);
-    field_bytes(&w->part, SAMPLE_VALUE, w->inner.of, w->inner.n);
+    w->inner.bytes = 0;
+    for (uint32_t f = s->frame; f; f = p->frames[f - 1].around) kp_proto_varint(&w->inner, p->frames[f - 1].address);
+    kp_proto_message(&w->part, SAMPLE_LOCATION, &w->inner);
+    w->inner.bytes = 0;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) kp_proto_varint(&w->inner, values[i]);
+    kp_proto_message(&w->part, SAMPLE_VALUE, &w->inner);
     part_end(w, PROFILE_SAMPLE);
 }
 
@@ -170,21 +143,21 @@ void kp_profile_pprof(const struct kp_profile *p, FILE *out)
 {
     struct writing w = {.p = p, .out = out, .texts = kp_strings_open(), .functions = kp_strings_open()};
     w.functions_n = 1;
-    field_bytes(&w.profile, PROFILE_TEXT, "", 0);
-    fwrite(w.profile.of, 1, w.profile.n, out);
+    kp_proto_bytes(&w.profile, PROFILE_TEXT, "", 0);
+    fwrite(w.profile.data, 1, w.profile.bytes, out);
     w.texts_n = 1;
     types_put(&w);
     mappings_put(&w);
     for (uint32_t i = 1; i <= p->addresses_n; i++) location_put(&w, i);
     for (size_t i = 0; i < p->sites_n; i++) sample_put(&w, &p->sites[i]);
     const uint32_t shown = text_number(&w, "peak_space");
-    w.profile.n = 0;
+    w.profile.bytes = 0;
     field_number(&w.profile, PROFILE_DURATION, p->ms * 1000000);
     field_number(&w.profile, PROFILE_DEFAULT, shown);
-    fwrite(w.profile.of, 1, w.profile.n, out);
+    fwrite(w.profile.data, 1, w.profile.bytes, out);
     kp_strings_close(w.texts);
     kp_strings_close(w.functions);
-    free(w.profile.of);
-    free(w.part.of);
-    free(w.inner.of);
+    kp_proto_fini(&w.profile);
+    kp_proto_fini(&w.part);
+    kp_proto_fini(&w.inner);
 }

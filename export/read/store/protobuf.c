@@ -9,7 +9,7 @@
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, VARINT_MOST = 10 };
 
-static void varint_add(struct kp_proto *p, uint64_t value)
+void kp_proto_varint(struct kp_proto *p, uint64_t value)
 {
     p->data = kp_kineto_grow(p->data, &p->capacity, p->bytes + VARINT_MOST, 1);
     while (value >= 0x80) {
@@ -21,21 +21,21 @@ static void varint_add(struct kp_proto *p, uint64_t value)
 
 void kp_proto_number(struct kp_proto *p, unsigned field, uint64_t value)
 {
-    varint_add(p, field << 3 | WIRE_VARINT);
-    varint_add(p, value);
+    kp_proto_varint(p, field << 3 | WIRE_VARINT);
+    kp_proto_varint(p, value);
 }
 
 void kp_proto_fixed(struct kp_proto *p, unsigned field, uint64_t value)
 {
-    varint_add(p, field << 3 | WIRE_FIXED64);
+    kp_proto_varint(p, field << 3 | WIRE_FIXED64);
     p->data = kp_kineto_grow(p->data, &p->capacity, p->bytes + 8, 1);
     for (int i = 0; i < 8; i++) p->data[p->bytes++] = (char)(value >> 8 * i);
 }
 
 void kp_proto_bytes(struct kp_proto *p, unsigned field, const char *data, size_t bytes)
 {
-    varint_add(p, field << 3 | WIRE_BYTES);
-    varint_add(p, bytes);
+    kp_proto_varint(p, field << 3 | WIRE_BYTES);
+    kp_proto_varint(p, bytes);
     if (!bytes) return;
     p->data = kp_kineto_grow(p->data, &p->capacity, p->bytes + bytes, 1);
     memcpy(p->data + p->bytes, data, bytes);

@@ -9,6 +9,7 @@ struct kp_proto { /* all zero: empty */
     char *data;
     size_t bytes, capacity;
 };
+void kp_proto_varint(struct kp_proto *p, uint64_t value); /* a number without a field, as packed ones are */
 void kp_proto_number(struct kp_proto *p, unsigned field, uint64_t value); /* uint64, int64, enum, bool */
 void kp_proto_fixed(struct kp_proto *p, unsigned field, uint64_t value);  /* fixed64 */
 void kp_proto_bytes(struct kp_proto *p, unsigned field, const char *data, size_t bytes);
