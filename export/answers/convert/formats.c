@@ -128,9 +128,8 @@ static struct scope_thread *scope_thread_get(struct scope_run *s, const struct k
         if (strcmp(s->threads[i].tid, new.tid) == 0 && strcmp(s->threads[i].pid, new.pid) == 0) return &s->threads[i];
     if (s->count == THREADS_MOST) return NULL;
     new.sorted = kp_sorted_open(PIECE_BYTES, kp_budget_now()->disk);
-    s->threads = kp_kineto_grow(s->threads, &s->capacity, s->count + 1, sizeof *s->threads);
-    s->threads[s->count] = new;
-    return &s->threads[s->count++];
+    *KP_KINETO_NEXT(s->threads, s->count, s->capacity) = new;
+    return &s->threads[s->count - 1];
 }
 
 static int scope_sort(void *context, const struct kp_raw_event *e)

@@ -160,9 +160,8 @@ static void row_rename(struct kp_diff *d, struct kp_diff_row *row, const struct 
 
 static size_t row_append(struct kp_diff *d, uint32_t name)
 {
-    d->rows = kp_kineto_grow(d->rows, &d->capacity, d->count + 1, sizeof *d->rows);
-    d->rows[d->count] = (struct kp_diff_row){.name = name, .group = KP_DIFF_LINES};
-    return d->count++;
+    *KP_KINETO_NEXT(d->rows, d->count, d->capacity) = (struct kp_diff_row){.name = name, .group = KP_DIFF_LINES};
+    return d->count - 1;
 }
 
 /* Moves B's part of each line to the row of the line of A that it meets, or to one of its own. */

@@ -17,8 +17,8 @@ struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from
         for (size_t i = p->steps[step].sizes; i < p->steps[step].sizes_end; i++) {
             const struct kp_profile_size *size = &p->sizes[i];
             if (!size->kept) continue;
-            of = kp_kineto_grow(of, &cap, all + 1, sizeof *of);
-            of[all++] = (struct kp_profile_leak){size->site, (uint32_t)step, size->kept, size->kept * size->bytes};
+            *KP_KINETO_NEXT(of, all, cap) =
+                (struct kp_profile_leak){size->site, (uint32_t)step, size->kept, size->kept * size->bytes};
         }
     *n = 0;
     if (all) qsort(of, all, sizeof *of, by_site);

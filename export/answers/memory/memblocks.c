@@ -66,12 +66,10 @@ static uint16_t device_find(struct kp_memview *view, int type, int id)
     for (size_t i = 0; i < view->device_count; i++)
         if (view->devices[i].type == type && view->devices[i].id == id) return (uint16_t)i;
     if (view->device_count == DEVICES_MOST) return 0; /* a damaged file may name any number of devices */
-    view->devices =
-        kp_kineto_grow(view->devices, &view->device_capacity, view->device_count + 1, sizeof *view->devices);
-    struct kp_mem_device *d = &view->devices[view->device_count];
+    struct kp_mem_device *d = KP_KINETO_NEXT(view->devices, view->device_count, view->device_capacity);
     *d = (struct kp_mem_device){.type = type, .id = id, .reserved_most = -1};
     snprintf(d->name, sizeof d->name, type == 0 ? "CPU" : "GPU %d", id);
-    return (uint16_t)view->device_count++;
+    return (uint16_t)(view->device_count - 1);
 }
 
 KP_ORDER2(device_order, struct kp_mem_device, type, id)
@@ -153,9 +151,8 @@ static int32_t pass_at(struct sweep *s, struct memory_lane *lane, const struct k
     struct kp_mem_pass *pass = lane->pass < 0 ? NULL : &view->passes[lane->pass];
     if (!pass || !pass->open || pass->optimizers != s->optimizers ||
         (has_seq && pass->most_seq >= 0 && e->number >= pass->most_seq)) {
-        view->passes = kp_kineto_grow(view->passes, &view->pass_capacity, view->pass_count + 1, sizeof *view->passes);
         lane->pass = (int32_t)view->pass_count;
-        pass = &view->passes[view->pass_count++];
+        pass = KP_KINETO_NEXT(view->passes, view->pass_count, view->pass_capacity);
         *pass = (struct kp_mem_pass){.from_ns = e->start_ns,
                                      .to_ns = e->start_ns,
                                      .forward_ns = INT64_MAX,

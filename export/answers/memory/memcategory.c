@@ -61,9 +61,7 @@ KP_ORDER2(forward_order, struct forward_seq, seq, start_ns)
 static void forwards_find(struct forwards *f, const struct kp_tree *tree)
 {
     const struct kp_kineto *trace = tree->trace;
-    size_t capacity = 0;
-    int64_t *top_ns =
-        kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *top_ns); /* parents come before their children */
+    int64_t *top_ns = kp_kineto_room(tree->count + 1, sizeof *top_ns); /* parents come before their children */
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = &trace->events[tree->nodes[i].event];
         const int32_t p = tree->nodes[i].parent;

@@ -24,10 +24,7 @@ static struct kp_page_lane *lane_get(struct kp_page *page, struct kp_keyindex *i
     const uint64_t key = ((uint64_t)lane.tid << 2 | (uint64_t)lane.on_device << 1 | lane.is_async) ^ (uint64_t)lane.pid
                                                                                                          << 34;
     const size_t at = kp_keyindex_get(index, key);
-    if (at == page->lane_count) {
-        page->lanes = kp_kineto_grow(page->lanes, &page->lane_capacity, at + 1, sizeof *page->lanes);
-        page->lanes[page->lane_count++] = lane;
-    }
+    if (at == page->lane_count) *KP_KINETO_NEXT(page->lanes, page->lane_count, page->lane_capacity) = lane;
     page->lanes[at].is_main |= kp_node_is_step(page->tree, node);
     return &page->lanes[at];
 }

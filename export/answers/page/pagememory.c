@@ -55,9 +55,8 @@ static void blocks_put(struct kp_page *page, const struct kp_memview *view)
     static const char *const names[COLUMNS] = {"blockAfterLow", "blockAfterHigh", "blockLifeLow", "blockLifeHigh",
                                                "blockBytesLow", "blockBytesHigh", "blockOp",      "blockPlace"};
     const size_t count = view->block_count;
-    size_t unused = 0;
-    uint32_t *words = kp_kineto_grow(NULL, &unused, COLUMNS * (count + 1), sizeof *words), *of[COLUMNS];
-    uint8_t *categories = kp_kineto_grow(NULL, (unused = 0, &unused), count + 1, 1);
+    uint32_t *words = kp_kineto_room(COLUMNS * (count + 1), sizeof *words), *of[COLUMNS];
+    uint8_t *categories = kp_kineto_room(count + 1, 1);
     for (int i = 0; i < COLUMNS; i++) of[i] = words + (size_t)i * (count + 1);
     const struct block_columns c = {of[0], of[1], of[2], of[3], of[4], of[5], of[6], of[7], categories};
     for (size_t d = 0; d < view->device_count; d++) {

@@ -169,10 +169,10 @@ static void head_join(struct kp_kineto *t, const struct read_block *s)
 static void work_join(struct kp_kineto *t, const struct read_block *s, const struct kp_kineto_work *work, size_t event)
 {
     if (t->count == event) return; /* it was not kept */
-    t->works = kp_kineto_grow(t->works, &t->work_capacity, t->work_count + 1, sizeof *t->works);
-    t->works[t->work_count] = *work;
-    t->works[t->work_count].members = s->ids[work->members];
-    t->works[t->work_count++].event = (uint32_t)event;
+    struct kp_kineto_work *const to = KP_KINETO_NEXT(t->works, t->work_count, t->work_capacity);
+    *to = *work;
+    to->members = s->ids[work->members];
+    to->event = (uint32_t)event;
 }
 
 static void slot_splice(struct kp_kineto *t, struct read_block *s)
@@ -191,9 +191,9 @@ static void slot_splice(struct kp_kineto *t, struct read_block *s)
         if (w < from->work_count && from->works[w].event == i) work_join(t, s, &from->works[w++], before);
         if (m == from->memory_count || from->memory[m].event != i) continue;
         if (t->count > before) {
-            t->memory = kp_kineto_grow(t->memory, &t->memory_capacity, t->memory_count + 1, sizeof *t->memory);
-            t->memory[t->memory_count] = from->memory[m];
-            t->memory[t->memory_count++].event = (uint32_t)before;
+            struct kp_kineto_memory *const to = KP_KINETO_NEXT(t->memory, t->memory_count, t->memory_capacity);
+            *to = from->memory[m];
+            to->event = (uint32_t)before;
         }
         m++;
     }

@@ -54,11 +54,9 @@ static void memory_init(struct memory_sums *m, const struct kp_kineto *trace)
         m->has_device |= gpu;
     }
     if (m->count) kp_qsort(m->records, m->count, sizeof *m->records, memory_order);
-    size_t edges = 0;
     m->cpu_sum = kp_kineto_room(m->count + 1, sizeof *m->cpu_sum);
     m->device_sum = kp_kineto_room(m->count + 1, sizeof *m->device_sum);
-    m->edges = kp_kineto_grow(NULL, &edges, m->count + 1, sizeof *m->edges);
-    memset(m->edges, 0, (m->count + 1) * sizeof *m->edges);
+    m->edges = kp_kineto_zeros(m->count + 1, sizeof *m->edges);
     m->cpu_sum[0] = m->device_sum[0] = 0;
     for (size_t i = 0; i < m->count; i++) {
         m->cpu_sum[i + 1] = m->cpu_sum[i] + m->records[i].cpu;
