@@ -36,3 +36,14 @@ int64_t kp_kineto_pid(const struct kp_kineto *trace)
     }
     return first ? first->pid : 0;
 }
+
+bool kp_kineto_keeps_concrete(const struct kp_kineto *trace, const struct kp_kineto_event *op)
+{
+    static const char *const taking[] = {"aten::sort", "aten::argsort", "aten::slice", "aten::narrow", "aten::select"};
+    const char *const name = kp_kineto_text(trace, op->name);
+    if (op->flags & KP_KINETO_LISTS) return false;
+    if (strcmp(name, "aten::conv2d") == 0) return true;
+    for (size_t i = 0; i < sizeof taking / sizeof *taking && !op->concrete; i++) /* a line of Python stays */
+        if (strcmp(name, taking[i]) == 0) return true;
+    return false;
+}

@@ -44,7 +44,7 @@ struct kp_kineto_event {
     uint32_t args_bytes; /* in args_text, behind those of the events before; with keep_args */
     uint32_t name, cat;  /* string ids */
     uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
-    uint32_t concrete;   /* Concrete Inputs of a convolution, one a line; 0: none. Else CallFrom. LISTS: Input
+    uint32_t concrete;   /* Concrete Inputs of a few ops, one a line; 0: none. Else CallFrom. LISTS: Input
                           * Dims by kp_shapetext_short. A step that is not whole: "start-up" or "cut short". A range
                           * that ended a step: stepends.h. */
     uint32_t stack;      /* Call stack, 0: none */
@@ -154,6 +154,9 @@ static inline uint32_t kp_kineto_shapes(const struct kp_kineto_event *e)
 {
     return e->flags & KP_KINETO_LISTS ? e->concrete : e->shapes;
 }
+
+/* Are the Concrete Inputs of an op kept? Most are never read. */
+bool kp_kineto_keeps_concrete(const struct kp_kineto *trace, const struct kp_kineto_event *op);
 
 /* Is it the name of the call in which torch's DataLoader begins an epoch, and starts workers that were not kept? */
 static inline bool kp_kineto_is_loader_start(const char *name)

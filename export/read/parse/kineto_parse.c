@@ -498,7 +498,7 @@ static int on_array_end(void *context)
         p->place = ARGS;
     } else if (p->place == CONCRETE) {
         p->place = ARGS;
-        if (strcmp(kp_kineto_text(p->trace, p->event.name), "aten::conv2d") == 0 && !(p->event.flags & KP_KINETO_LISTS))
+        if (kp_kineto_keeps_concrete(p->trace, &p->event))
             p->event.concrete = kp_strings_put(p->trace->strings, p->concrete.data, p->concrete.used);
     } else if (p->place == EVENTS || p->place == DEVICES) {
         p->place = TOP;
