@@ -462,6 +462,33 @@ def differentiates(dur):
     return trace.each(make)
 
 
+def steps_through(iterations, dur):
+    """The backward of a custom function, with so many iterations of two ops and 1 us of Python each; the lines of its ops are its own."""
+    cost = iterations * (2 * dur + 1)
+    trace = Trace(kprof=CALM, cost=cost)
+    engine = "torch/autograd/graph.py(1113): _engine_run_backward;train.py(74): train"
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 980 - cost, **{"Call stack": WELL})
+        for name, at, us in ("autograd::engine::evaluate_function: ScanBackward", 982 - cost, cost + 4), ("ScanBackward", 984 - cost, cost):
+            trace.add("cpu_op", name, 1, base + at, us, **{"Call stack": engine})
+        for i in range(iterations):
+            for j, op in enumerate(("aten::mul", "aten::add")):
+                trace.add("cpu_op", op, 1, base + 985 - cost + i * (2 * dur + 1) + j * dur, dur, **{"Call stack": f"{SICK};{engine}"})
+    return trace.each(make)
+
+
+def ranks_scores(behind, dims, dur=300):
+    """A sort of 4 rows of 8192, and the op behind it, of which `dims` are the Concrete Inputs."""
+    trace = Trace(kprof=CALM, cost=dur)
+    shapes = [[4, 8192], [], []]
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 980 - dur, **{"Call stack": WELL})
+        trace.add("cpu_op", "aten::argsort", 1, base + 980 - dur, dur, **{"Call stack": SICK, "Input Dims": shapes, "Concrete Inputs": ["", "-1", "True"]})
+        trace.add("cpu_op", "aten::sort", 1, base + 981 - dur, dur - 2, **{"Call stack": SICK, "Input Dims": shapes, "Concrete Inputs": ["", "-1", "True"]})
+        trace.add("cpu_op", behind, 1, base + 981, 5, **{"Call stack": WELL, "Input Dims": shapes, "Concrete Inputs": ["", *dims]})
+    return trace.each(make)
+
+
 def parametrizes(second):
     """A parametrized weight is computed before another, or itself again."""
     trace = Trace(kprof=CALM, cost=300)
@@ -610,6 +637,8 @@ SICKNESSES = {
     "cat-in-a-loop": lambda: joins(20),
     "growing-cat": lambda: keeps_old(4),
     "python-backward": lambda: differentiates(300),
+    "loop-in-function": lambda: steps_through(40, 4),
+    "sort-for-few": lambda: ranks_scores("aten::slice", ["1", "0", "64", "1"]),
     "parametrized-again": lambda: parametrizes(0),
     "dense-embedding-gradient": lambda: embeds(5000),
     "tokens-again": lambda: generates(1),
@@ -675,6 +704,8 @@ TWINS = {
     "cat-in-a-loop": lambda: joins(4),
     "growing-cat": lambda: keeps_old(96),
     "python-backward": lambda: differentiates(50),
+    "loop-in-function": lambda: steps_through(3, 120),
+    "sort-for-few": lambda: ranks_scores("aten::gather", ["1"]),
     "parametrized-again": lambda: parametrizes(1),
     "dense-embedding-gradient": lambda: embeds(100),
     "tokens-again": lambda: generates(0),

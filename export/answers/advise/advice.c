@@ -154,6 +154,7 @@ static void rules_judge(struct kp_costrules *x)
     kp_rules_kernels(x);
     kp_rules_attention(x);
     kp_rules_repeated(x);
+    kp_rules_sorts(x);
     if (!x->out->is_gpu_lost) kp_rules_fusing(x);
     if (x->out->has_gpu) kp_rules_bandwidth(x);
     if (is_of_host) host_rules_judge(x);

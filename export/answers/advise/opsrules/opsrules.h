@@ -7,7 +7,7 @@
 void kp_rules_one_by_one(struct kp_costrules *rules);       /* onebyone.c */
 void kp_rules_tensor_by_tensor(struct kp_costrules *rules); /* tensorloops.c: after one by one */
 void kp_rules_one_hot(struct kp_costrules *rules);          /* onehotrule.c */
-void kp_rules_python_backward(struct kp_costrules *rules);  /* backwardrule.c */
+void kp_rules_functions(struct kp_costrules *rules);        /* backwardrule.c */
 void kp_rules_parametrized(struct kp_costrules *rules);     /* parametrizerule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);        /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);           /* wastedrules.c: also of a GPU */
@@ -18,6 +18,7 @@ void kp_rules_launches(struct kp_costrules *rules);         /* launchrules.c */
 void kp_rules_kernels(struct kp_costrules *rules);          /* kernelrules.c */
 void kp_rules_attention(struct kp_costrules *rules);        /* attentionrules.c */
 void kp_rules_repeated(struct kp_costrules *rules);         /* repeatrule.c */
+void kp_rules_sorts(struct kp_costrules *rules);            /* sortrule.c */
 void kp_rules_fusing(struct kp_costrules *rules);           /* fuserules.c */
 void kp_rules_bandwidth(struct kp_costrules *rules);        /* bandwidth.c */
 void kp_rules_anomaly(struct kp_costrules *rules);          /* anomalyrule.c */

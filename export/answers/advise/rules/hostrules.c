@@ -448,6 +448,6 @@ void kp_rules_each_step(struct kp_costrules *x)
     kp_rules_one_by_one(x);
     kp_rules_tensor_by_tensor(x);
     kp_rules_one_hot(x);
-    kp_rules_python_backward(x);
+    kp_rules_functions(x);
     kp_rules_parametrized(x);
 }
