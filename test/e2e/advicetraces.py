@@ -518,6 +518,29 @@ def sends(of, dur=100):
     return trace.each(make)
 
 
+def scores(count, shape, dur, step=1000, gpu=False, **head):
+    """Behind the work of a step `count` sums of a tensor over the ranks, each so long, on one line: of metrics, or of gradients."""
+    trace = Trace(step=step, cost=count * (dur + 5 * (not gpu)), **({} if gpu else {"kprof": CALM}), **head)
+    numbers = 1
+    for side in shape:
+        numbers *= side
+    def make(base):
+        end = base + step - count * (dur + 10)
+        if gpu:
+            usual(trace, base, end - base)
+        else:
+            trace.add("cpu_op", "aten::mm", 1, base, end - base, **{"Call stack": WELL})
+        for i in range(count):
+            at = end + i * (dur + 10)
+            if gpu:
+                trace.work("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 10, dur, op="c10d::allreduce_", ahead=6, stream=20,
+                           **{"Collective name": "allreduce", "In msg nelems": numbers, "Out msg nelems": numbers, "Group size": 2, "dtype": "Float"})
+                continue
+            trace.add("cpu_op", "c10d::allreduce_", 1, at, 5, **{"Call stack": SICK, "Input Dims": [[list(shape)], [], [], [], [], []]})
+            trace.add("user_annotation", "gloo:all_reduce", 2, at + 10, dur, **{"Input Dims": [list(shape)], "Input type": ["float"]})
+    return trace.each(make)
+
+
 def generates(more):
     """Twelve forward passes a step, each with so many tokens more than the one before."""
     trace = Trace(kprof=CALM)

@@ -37,6 +37,52 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
         assert (found["step_ms"], found["step_bytes"]) == (0, pytest.approx(trace.cost, rel=0.2))
 
 
+def reduced(tmp_path, *of, **more):
+    advice = advised(advicetraces.scores(*of, **more).write(tmp_path / "t.pt.trace.json"))
+    return [f for f in advice["findings"] if f["id"] == "exposed-communication"]
+
+
+@pytest.mark.parametrize("gpu, size, says", [
+    (False, "4 B", "the step waits for 20 collectives of at most {} each: 20 at train.py:12 sick"),
+    (True, "4 B", "20 collectives of at most {} each run in a step while nothing computes: 20 at train.py:12 sick")])
+def test_many_small_collectives_are_counted_at_their_line(gpu, size, says, tmp_path):
+    found, = reduced(tmp_path, 20, [], 20, gpu=gpu)
+    assert (found["what"], found["line"]) == (says.format(size), "train.py:12 sick")
+    assert found["change"].startswith("Start fewer collectives: ") and "torch.stack" in found["change"]
+    assert found["step_ms"] == pytest.approx(0.4 if gpu else 0.5, rel=0.1)  # the op that starts one does not compute
+    assert reduced(tmp_path, 1, [20], 20, gpu=gpu) == []  # one stacked tensor
+    for count, shape in (15, []), (20, [4096]):  # few, or of 16 KiB
+        found, = reduced(tmp_path, count, shape, 20, gpu=gpu)
+        assert "collectives of at most" not in found["what"] and "fewer collectives" not in found["change"], found
+
+
+@pytest.mark.parametrize("durs, kept", [((20, 18), 0.45), ((36, 20), 0.47), ((36, 1), None)])
+def test_many_small_collectives_are_told_whatever_their_ranks_wait_for(durs, kept, tmp_path):
+    """Ranks without a core, each of which waits for the other: the time of the last one counts. Nearly all of it a wait: a note alone."""
+    for rank in range(2):
+        trace = advicetraces.scores(20, [], max(durs), distributedInfo={"rank": rank, "world_size": 2})
+        trace.head["kprof"] = {**advicetraces.CALM, "core_had_us": 1000, "core_waited_us": 3000}
+        ranges = [e for e in trace.events if e["name"] == "gloo:all_reduce"]
+        for i, e in enumerate(ranges):  # the rank that is last to half of them begins later
+            less = (max(durs) - min(durs)) * ((i + rank) % 2)
+            e["ts"], e["dur"] = e["ts"] + less, e["dur"] - less
+        trace.write(tmp_path / f"h_r{rank}_{rank + 7}.179085702600000000{rank}.pt.trace.json")
+    said = harness.cli("advise", "--json", *sorted(tmp_path.iterdir())).stdout.splitlines()
+    for advice in map(json.loads, said):
+        found = [f for f in advice["findings"] if f["id"] == "exposed-communication"]
+        assert len(found) == (kept is not None) and (advice["met"] is None) == bool(found), advice
+        if found:
+            assert found[0]["what"] == "the step waits for 20 collectives of at most 4 B each: 20 at train.py:12 sick"
+            assert found[0]["step_ms"] == pytest.approx(kept, rel=0.15)
+
+
+def test_what_a_backend_runs_is_at_the_line_that_started_it(tmp_path):
+    trace = advicetraces.scores(20, [], 20).write(tmp_path / "t.pt.trace.json")
+    said = harness.cli("report", "--by", "line", trace).stdout
+    assert re.search(r"^train\.py:12 sick +2\.000 ", said, re.M), said  # 4 steps of 20 times 5 and 20 us
+    assert "lines have what gloo:... runs for them on its own threads" in said
+
+
 @pytest.mark.parametrize("threads, said", [
     ({"threads": 6}, "6 busy threads compete for 4 cores"), ({"threads": 2, "omp_num_threads": "16"}, None),
     ({"threads": 6, "omp_num_threads": "16"}, "OMP_NUM_THREADS=16 on 4 cores (6 busy threads)"),

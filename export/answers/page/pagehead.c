@@ -96,6 +96,7 @@ const char *kp_page_longer_text(char *out, size_t bytes, const struct kp_longer_
     F(SOME, longer_by, kp_page_longer_text(room, sizeof room, &r->longer)) \
     F(MAYBE, line, kp_finding_line(r, room, sizeof room))                  \
     F(BOOL, gap, r->is_gap)                                                \
+    F(BOOL, small, r->is_small)                                            \
     F(FIXED, bytes, (0, r->step_bytes))                                    \
     F(FIXED, once, (0, r->once_ns))                                        \
     F(WHOLE, once_step, r->once_step)

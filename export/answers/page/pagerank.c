@@ -109,6 +109,7 @@ struct said { /* of a rank: it is late, or waited */
     F(BOOL, gpu, r->words.is_for_gpu) \
     F(BOOL, note, r->words.is_note)   \
     F(SHARE, part, r->words.part)     \
+    F(SHARE, small, r->words.small)   \
     F(SOME, longer_by, kp_page_longer_text(room, sizeof room, &r->longer))
 KP_FIELDS(said, struct said, SAID)
 

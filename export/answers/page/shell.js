@@ -175,10 +175,16 @@ function wordsOf({ run, gpu }, { id, longer_by }) {
   return words && (longer_by || id === ranks.verdict.id) && (words.gpu || !gpu) ? words : null;
 }
 
+// Many small collectives are a fault whatever a rank waits for in them.
+function smallOf(f, words) {
+  const isKept = words && f.small && words.small * f.share >= 0.05;
+  return isKept ? { what: f.what, change: f.change, part: words.small } : words;
+}
+
 function findingsOf(head) {
   const { run, advice } = head, isCritical = (f, share) => f.critical && (f.longer_by || share >= 0.2);
   const partOf = (f, { what, change, part }) => ({ ...f, what, change, cost: f.cost * part, share: f.share * part, critical: isCritical(f, f.share * part) });
-  const told = advice.findings.map(f => [f, wordsOf(head, f)]);
+  const told = advice.findings.map(f => [f, smallOf(f, wordsOf(head, f))]);
   const found = told.filter(([, words]) => !words || !words.note).map(([f, words]) => (words ? partOf(f, words) : f));
   const { late } = ranks.verdict; // no trace alone tells that others wait for its rank
   return late && run.ranks > 1 && late.rank === run.rank ? [late, ...found] : found;
@@ -209,7 +215,7 @@ function findingsDraw(trace) {
     const isFirst = note === advice.evaluated_first && !found.some(f => f.critical);
     cards[isFirst ? "unshift" : "push"](cardMake("plain", advice.note_titles[i], "", paragraph(note)));
   });
-  for (const words of advice.findings.map(f => wordsOf(trace.head, f)))
+  for (const words of advice.findings.map(f => smallOf(f, wordsOf(trace.head, f))))
     if (words && words.note) cards.push(cardMake("plain", "Collectives", "", paragraph(words.what)));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", paragraph(advice.unjudged.join("; "))));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", paragraph(advice.seen)));

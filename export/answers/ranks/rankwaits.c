@@ -151,10 +151,10 @@ static void places_add(struct kp_rankwait *row, const struct kp_tree *tree, cons
         const struct kp_top_row *const r = &top.rows[i];
         const char *const text = kp_kineto_text(tree->trace, r->name);
         char shown[PLACE_BYTES];
-        if (!r->name || r->steps.self_ns < least_ns || kp_namefacts(tree->trace, r->name) & KP_NAME_COLLECTIVE)
-            continue;
+        const double ns = r->steps.self_ns - r->begun_ns;
+        if (!r->name || ns < least_ns || kp_namefacts(tree->trace, r->name) & KP_NAME_COLLECTIVE) continue;
         kp_plain_text(shown, sizeof shown, text, strlen(text));
-        place_add(row, (struct kp_rankplace){shown, r->steps.self_ns, r->is_backward, tree->trace->has_stacks});
+        place_add(row, (struct kp_rankplace){shown, ns, r->is_backward, tree->trace->has_stacks});
     }
     kp_top_fini(&top);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "export/read/facts/backwardof.h"
+#include "export/read/facts/commstarts.h"
 #include "export/read/frames/framename.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/frames/modulename.h"
@@ -28,6 +29,7 @@ struct building {
     struct kp_keyindex threads, lanes; /* lanes: of a row and a thread; rows: when its last node ends, not nested */
     int64_t *self, *step_self;         /* each node's self time, in what was chosen and in its steps */
     uint32_t *backward_of;             /* by module: whose place each node has (backwardof.h) */
+    int32_t *started_by;               /* by another place: of ranges of a backend, else -1 (commstarts.h), or NULL */
     struct node_bytes *bytes; /* each node's, with those of the allocators that it called. NULL: none were recorded */
 };
 struct node_bytes {
@@ -186,7 +188,9 @@ static bool is_backward(const struct building *b, const struct kp_node *node)
 /* The node whose place this one has. */
 static const struct kp_node *placed(const struct building *b, const struct kp_node *node)
 {
-    return b->backward_of ? &b->tree->nodes[b->backward_of[node - b->tree->nodes]] : node;
+    const size_t at = (size_t)(node - b->tree->nodes);
+    if (b->started_by && b->started_by[at] >= 0) return &b->tree->nodes[b->started_by[at]];
+    return b->backward_of ? &b->tree->nodes[b->backward_of[at]] : node;
 }
 
 static size_t row_for(struct kp_top *top, uint32_t name, uint32_t shapes, bool backward)
@@ -225,10 +229,10 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
     if (b->top->by != KP_TOP_BY_KERNEL && is_before(b, node)) return row_for(b->top, before_name(b), 0, false);
     switch (b->top->by) {
     case KP_TOP_BY_LIBRARY:
-    case KP_TOP_BY_LINE: return row_for(b->top, line, 0, line && is_backward(b, node));
+    case KP_TOP_BY_LINE: return row_for(b->top, line, 0, line && is_backward(b, placed(b, node)));
     case KP_TOP_BY_FUNCTION: {
-        const uint32_t function = function_of(b, node);
-        return row_for(b->top, function, 0, function && is_backward(b, node));
+        const uint32_t function = function_of(b, placed(b, node));
+        return row_for(b->top, function, 0, function && is_backward(b, placed(b, node)));
     }
     case KP_TOP_BY_CLASS:
     case KP_TOP_BY_MODULE: {
@@ -387,7 +391,7 @@ static uint32_t op_of(const struct building *b, const struct kp_node *node)
 static uint32_t caller_of(struct building *b, const struct kp_node *node)
 {
     if (b->top->by != KP_TOP_BY_LINE || node->is_python) return 0;
-    return kp_ownline_caller(b->tree->trace, kp_tree_stack(b->tree, node));
+    return kp_ownline_caller(b->tree->trace, kp_tree_stack(b->tree, placed(b, node)));
 }
 
 static void node_add(struct building *b, size_t i)
@@ -398,6 +402,8 @@ static void node_add(struct building *b, size_t i)
     const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, placed(b, node));
     const size_t row = row_of(b, node, line);
     row_add(b, i, row, &cost);
+    if (b->started_by && b->started_by[i] >= 0)
+        b->top->has_begun = true, b->top->rows[row].begun_ns += cost.steps.self_ns;
     if (!cost.all.count && cost.all.self_ns <= 0) return; /* all of it is what it calls */
     const bool on_gpu = b->tree->has_device, is_line = kp_top_is_by_line(b->top);
     share_add(b->top, &(struct kp_top_share){(uint32_t)row, is_line ? caller_of(b, node) : line,
@@ -441,12 +447,21 @@ static void top_begin(struct kp_top *out, const struct kp_tree *tree, const stru
     out->steps = chosen->step_count;
 }
 
+/* Where calls of Python were recorded, the one that waits for a range has its time, and the line of that. */
+static void starts_find(struct building *b)
+{
+    for (size_t i = 0; i < b->tree->count; i++)
+        if (b->tree->nodes[i].is_python && !kp_node_is(b->tree, i, KP_NAME_COLLECTS)) return;
+    b->started_by = kp_commstarts_find(b->tree);
+}
+
 /* After top_begin. */
 static void building_init(struct building *b)
 {
     b->self = kp_kineto_zeros(b->tree->count + 1, sizeof *b->self);
     b->step_self = kp_kineto_zeros(b->tree->count + 1, sizeof *b->step_self);
     if (kp_top_is_by_module(b->top)) b->backward_of = kp_backward_of(b->tree);
+    if (kp_top_is_by_place(b->top)) starts_find(b);
     bytes_find(b);
 }
 
@@ -457,6 +472,7 @@ static void building_fini(struct building *b)
     free(b->self);
     free(b->step_self);
     free(b->backward_of);
+    free(b->started_by);
     free(b->bytes);
 }
 
@@ -584,6 +600,7 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more)
     into->step_gap_ns += more->step_gap_ns;
     into->has_memory |= more->has_memory;
     into->has_calls |= more->has_calls;
+    into->has_begun |= more->has_begun;
     into->has_modules |= more->has_modules;
     lines_settle(into);
     sum_make(into);

@@ -43,6 +43,8 @@ struct kp_top_row {
     bool is_backward;         /* by line, by module: backward ops of that forward line or module */
     struct kp_top_cost cost;  /* count: by line and by module without those inside another of the row */
     struct kp_top_cost steps; /* of that, what lies in whole steps */
+    double
+        begun_ns; /* by place: of the self time of `steps`, what a backend of collectives works or waits; of one tree */
 };
 /* What the ops of one line have in one row. */
 struct kp_top_share {
@@ -62,6 +64,7 @@ struct kp_top {
     struct kp_top_row sum; /* of all rows: self times and bytes */
     bool has_gpu, has_memory, has_gpu_memory, has_lines;
     bool has_calls, has_modules; /* of Python, and of an nn.Module among them */
+    bool has_begun;              /* a row has begun_ns */
     bool is_of_steps;            /* kp_top_keep_steps() was called */
     size_t steps;                /* 0: rows have no ms a step */
     size_t calls;                /* whole ones of what is asked for by its name; 0: rows have no ms a call */

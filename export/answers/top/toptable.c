@@ -67,6 +67,8 @@ static bool has_rows_beside(const struct kp_top *top)
 
 static void beside_print(FILE *out, const struct kp_top *top)
 {
+    if (top->has_begun && kp_top_is_by_line(top))
+        fputs("lines have what gloo:... runs for them on its own threads, at the same time as other rows\n", out);
     if (has_rows_beside(top)) fputs("gloo:... runs on its own threads, at the same time as other rows\n", out);
 }
 

@@ -4,6 +4,7 @@ SRC_facts := \
     export/read/facts/chance.c \
     export/read/facts/commkinds.c \
     export/read/facts/commops.c \
+    export/read/facts/commstarts.c \
     export/read/facts/everynth.c \
     export/read/facts/namefacts.c \
     export/read/facts/nocore.c \
@@ -18,6 +19,7 @@ UNIT_facts := \
     test/unit/facts/test_chance.c \
     test/unit/facts/test_commkinds.c \
     test/unit/facts/test_commops.c \
+    test/unit/facts/test_commstarts.c \
     test/unit/facts/test_everynth.c \
     test/unit/facts/test_namefacts.c \
     test/unit/facts/test_nocore.c \

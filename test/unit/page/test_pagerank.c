@@ -137,16 +137,17 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
         "\"most\":[\"1\",3,3],\"ranks\":[{\"rank\":\"0\",\"what\":\"the step waits for rank 1, which arrived last at 3 "
         "of 3 "
         "collectives; the wait is 86 % of the collective time\",\"change\":\"Even out the work of the ranks: " LATE
-        ".\",\"gpu\":true,\"note\":false,\"part\":0.860000},"
+        ".\",\"gpu\":true,\"note\":false,\"part\":0.860000,\"small\":0.000000},"
         "{\"rank\":\"1\",\"what\":\"the step waits for the network (this rank arrived last at 3 of 3 "
         "collectives)\",\"change\":\"Send less, or less often: gradients of several steps together, in fewer "
         "and "
-        "larger pieces.\",\"gpu\":false,\"note\":false,\"part\":1.000000}],"
+        "larger pieces.\",\"gpu\":false,\"note\":false,\"part\":1.000000,\"small\":1.000000}],"
         "\"late\":{\"rank\":\"1\",\"critical\":true,\"cost\":430000,\"share\":0.430000,\"steps\":3,"
         "\"id\":\"late-rank\",\"what\":"
         "\"the other rank waits for this one, which arrived last at 3 of 3 collectives\",\"change\":\"Even "
         "out the "
-        "work of the ranks: " LATE ".\",\"where\":\"aten::mm\",\"line\":null,\"gap\":false,\"bytes\":0,\"once\":0,"
+        "work of the ranks: " LATE
+        ".\",\"where\":\"aten::mm\",\"line\":null,\"gap\":false,\"small\":false,\"bytes\":0,\"once\":0,"
         "\"once_step\":0}}}");
     free(verdict);
 }

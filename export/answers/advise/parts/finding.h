@@ -83,6 +83,7 @@ struct kp_finding {
     bool is_critical, is_gap;      /* is_gap: it costs the time before `where`, in which nothing runs */
     struct kp_longer_steps longer; /* by communication, the longest first, for the other ranks to explain */
     bool is_bursty;                /* of loading: `steps` of them wait for most of it */
+    bool is_small;                 /* of collectives: many of a few bytes each, which the other ranks do not explain */
 };
 struct kp_usual_split {
     struct kp_usual_steps of;
@@ -185,6 +186,10 @@ bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const
 /* ---- rankwords.c ---- */
 
 #define KP_FINDING_COMM "exposed-communication"
+enum { KP_COMM_SMALL = 16384 }; /* bytes of a collective: to send half of it saves nothing */
+#define KP_COMM_FEWER                                                                                                  \
+    "Start fewer collectives: these send a few bytes each, so their number costs, not their size. Join small tensors " \
+    "(torch.stack) and reduce them once, and exchange metrics every N steps."
 #define KP_FINDING_LATE "late-rank"
 #define KP_FINDING_LONG "slow-steps"
 struct kp_rankwords {
@@ -192,6 +197,7 @@ struct kp_rankwords {
     bool is_for_gpu; /* true of a GPU's collectives, too */
     bool is_note;    /* what waits for a core is no finding: `what` is a note */
     double part;     /* of the finding's cost, 0 to 1 */
+    double small;    /* the same where that is_small, and keeps its words; 0: it does not keep them */
 };
 /* Says of a finding of KP_FINDING_COMM, which the traces of all ranks explain, whether its rank waits for another, or
  * (without a GPU) for the network or a core. False: these tell no more. */

@@ -53,13 +53,9 @@ static void late_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks
         even_out(out, kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : "");
 }
 
-#define SMALL_BYTES 16384 /* of a collective: to send half of it saves nothing */
-static const char fewer[] = "Start fewer collectives: these send a few bytes each, so their number costs, not their "
-                            "size. Join small tensors, and exchange metrics every N steps.";
-
 static bool are_small(const struct kp_rankwaits *ranks)
 {
-    return ranks->matched && ranks->bus_bytes > 0 && ranks->bus_bytes < SMALL_BYTES * (int64_t)ranks->matched;
+    return ranks->matched && ranks->bus_bytes > 0 && ranks->bus_bytes < KP_COMM_SMALL * (int64_t)ranks->matched;
 }
 
 static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
@@ -69,7 +65,8 @@ static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks,
     snprintf(out->what, sizeof out->what,
              "the step waits for the %s (this rank arrived last at %zu of %zu collectives)",
              is_one ? "collectives' own work, on one machine" : "network", row->last, row->matched);
-    snprintf(out->change, sizeof out->change, "%s%s", are_small(ranks) ? fewer : kp_commkinds_less(&ranks->kinds),
+    snprintf(out->change, sizeof out->change, "%s%s",
+             are_small(ranks) ? KP_COMM_FEWER : kp_commkinds_less(&ranks->kinds),
              is_one ? " On one machine ranks and collectives share its cores." : "");
 }
 
@@ -81,6 +78,7 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     *out = (struct kp_rankwords){.part = 1};
     out->is_for_gpu = kind == KP_RANKWAIT_UNTOLD || kind == KP_RANKWAIT_LATE;
     out->is_note = kind == KP_RANKWAIT_CORE;
+    if (kind != KP_RANKWAIT_LATE && kind != KP_RANKWAIT_EACH) out->small = kind == KP_RANKWAIT_UNTOLD ? 1 : 1 - wait;
     if (kind == KP_RANKWAIT_UNTOLD) return lack_tell(out, ranks);
     if (kind == KP_RANKWAIT_CORE) {
         snprintf(out->what, sizeof out->what,
@@ -186,6 +184,16 @@ static void finding_reword(struct kp_advice *a, struct kp_finding *f, const stru
     if (!f->longer.count) f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
 }
 
+/* Many small collectives are a fault whatever a rank waits for in them. False: that wait is nearly all of it. */
+static bool small_keep(struct kp_finding *f, const struct kp_rankwords *words)
+{
+    if (!f->is_small || words->small * f->share < KP_SHARE_LATE) return false;
+    f->step_ns *= words->small;
+    f->share *= words->small;
+    f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+    return true;
+}
+
 void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts)
 {
     struct kp_rankwords words;
@@ -194,7 +202,7 @@ void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, lo
         if (f->longer.count && kp_finding_of_longer(&words, ranks, rank, &f->longer))
             finding_reword(a, f, &words, texts);
         else if (strcmp(f->id, KP_FINDING_COMM) == 0 && kp_finding_of_rank(&words, ranks, rank) &&
-                 (words.is_for_gpu || !a->has_gpu))
+                 (words.is_for_gpu || !a->has_gpu) && !small_keep(f, &words))
             finding_reword(a, f, &words, texts);
     }
 }

@@ -15,6 +15,7 @@ SRC_rules := \
     export/answers/advise/rules/partrules.c \
     export/answers/advise/rules/pycallrules.c \
     export/answers/advise/rules/residentrule.c \
+    export/answers/advise/rules/smallcomm.c \
     export/answers/advise/rules/steprules.c \
     export/answers/advise/rules/threadrules.c \
     export/answers/advise/rules/waitcalls.c \

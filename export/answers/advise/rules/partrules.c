@@ -549,8 +549,8 @@ void kp_rules_parts(struct kp_costrules *x)
         }
         has_cause |= is_cause(&rules[i]);
         struct kp_finding *told = &x->out->findings[x->out->count - 1];
-        if (rules[i].measure == KP_SPLIT_COMM) told->what = bandwidth_tell(x, told->what);
-        if (rules[i].measure == KP_SPLIT_COMM && rules[i].with == WITH_GPU)
-            told->change = overlap_text(x, told->change);
+        if (rules[i].measure != KP_SPLIT_COMM || kp_rules_small_comm(x, rules[i].bound, told)) continue;
+        told->what = bandwidth_tell(x, told->what);
+        if (rules[i].with == WITH_GPU) told->change = overlap_text(x, told->change);
     }
 }

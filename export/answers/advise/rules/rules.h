@@ -37,5 +37,9 @@ void kp_longcauses_note(struct kp_costrules *rules, struct kp_longsteps *longer)
 /* Of steps that get slower and slower, what to change, by the part of them that grows. `is_carried`: backward alone. */
 void kp_longcauses_drift(struct kp_cost_rule *out, enum kp_split_part part, bool is_gap, bool is_carried);
 
+/* smallcomm.c: Of the finding of collectives, tells how many small ones a step has, and where. False: they are few, or
+ * less than the bound, or their bytes are not known. */
+bool kp_rules_small_comm(const struct kp_costrules *rules, double bound, struct kp_finding *finding);
+
 /* faultrules.c: Without a GPU, and after kp_rules_host(): nothing where steps compile. */
 void kp_rules_faults(struct kp_costrules *rules);
