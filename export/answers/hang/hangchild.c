@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "collector/base/kp_crash.h"
 #include "collector/base/kp_path.h"
 #include "export/read/frames/ownline.h"
-#include "collector/base/kp_crash.h"
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"
 
