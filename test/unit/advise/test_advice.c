@@ -35,8 +35,9 @@ static void what_of_a_phase_lies_in_no_step_is_told_and_no_health(void **state)
         a.outside, "33.3 % of the phase (0.2 ms) is outside steps and was not checked: kprof report --phase validate");
     assert_false(a.is_well || a.is_healthy);
     struct kp_note notes[KP_NOTES_MAX];
-    assert_int_equal(kp_advice_notes(&a, notes), 1);
+    assert_int_equal(kp_advice_notes(&a, notes), 2);
     assert_ptr_equal(notes[0].text, a.outside);
+    assert_ptr_equal(notes[1].text, a.most);
 }
 
 static void a_phase_of_steps_is_healthy(void **state)
