@@ -96,20 +96,21 @@ static void exception_put(struct last_words *w, const struct kp_kineto *trace, l
     if (oom) put(w, oom);
 }
 
-/* " in step 43", or, where that took much longer than others, as behind a training's end, " 4.9 s after step 42" */
-static void when_put(struct last_words *w, const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_open)
+/* " in step 43", or, where its open op began much later than a step ends, as behind a training, " 4.9 s after step 42";
+ * open: that op, or -1 */
+static void when_put(struct last_words *w, const struct kp_tree *tree, const struct kp_chosen *chosen, int64_t open)
 {
     const struct kp_step *const last = &chosen->steps[chosen->step_count - 1];
-    const int64_t since_ns = tree->trace->end_ns - last->end_ns;
+    const int64_t since_ns = open < 0 ? 0 : tree->nodes[open].start_ns - last->end_ns;
     const int64_t all_ns = last->end_ns - chosen->steps[0].start_ns;
     char text[80];
-    if (!is_open) snprintf(text, sizeof text, " after step %ld", last->number);
+    if (open < 0) snprintf(text, sizeof text, " after step %ld", last->number);
     else if (since_ns > LONG_STEPS * all_ns / (int64_t)chosen->step_count)
         snprintf(text, sizeof text, " %.1f s after step %ld", (double)since_ns / 1e9, last->number);
     else snprintf(text, sizeof text, " in step %ld", last->number + 1);
     put(w, text);
     put(w, of_what(tree->trace, chosen));
-    if (is_open) put(w, ", in ");
+    if (open >= 0) put(w, ", in ");
 }
 
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -125,7 +126,7 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
     }
     if (!kp_ended_early(tree->trace) || last < 0) return out;
     const int64_t open = open_find(tree);
-    when_put(&w, tree, chosen, open >= 0);
+    when_put(&w, tree, chosen, open);
     if (open >= 0) {
         const int64_t ns = tree->nodes[open].end_ns - tree->nodes[open].start_ns + after_ns;
         name_put(&w, tree, (size_t)open);
