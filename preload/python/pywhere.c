@@ -243,13 +243,19 @@ static size_t tid_offset(void)
     return 0;
 }
 
+/* The number that glibc keeps there; 0: not known. */
+static uint32_t tid_at(const uint8_t *thread)
+{
+    const size_t offset = tid_offset();
+    uint32_t tid;
+    return thread && offset && peek(thread + offset, &tid, sizeof tid) ? tid : 0;
+}
+
 static uint32_t tid_of(const struct kp_python_layout *l, const uint8_t *state)
 {
-    uint32_t tid = 0;
-    const size_t offset = l->version >= 311 ? 0 : tid_offset();
-    const uint8_t *const at = pointer_in(state, l->thread_id);
-    if (l->version >= 311) memcpy(&tid, state + l->thread_id + 8, sizeof tid);
-    else if (offset && !peek(at + offset, &tid, sizeof tid)) tid = 0;
+    uint32_t tid;
+    if (l->version < 311) return tid_at(pointer_in(state, l->thread_id));
+    memcpy(&tid, state + l->thread_id + 8, sizeof tid);
     return tid;
 }
 
@@ -290,14 +296,11 @@ const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uin
 void kp_pywhere_child(uint32_t pid, const struct kp_pywhere_thread *ours, uint32_t count, struct kp_pywhere_stack *out)
 {
     const struct kp_python *const python = kp_python_get();
-    const size_t offset = tid_offset();
     out->count = 0;
     child = pid;
-    for (uint32_t i = 0; python && offset && i < count && !out->count; i++) {
+    for (uint32_t i = 0; python && i < count && !out->count; i++) {
         const void *const state = (const void *)(uintptr_t)ours[i].state;
-        uint32_t tid = 0;
-        const uint8_t *const at = pointer_at(state, python->layout.thread_id);
-        if (at && peek(at + offset, &tid, sizeof tid) && tid == pid) kp_pywhere_stack(&ours[i], out);
+        if (tid_at(pointer_at(state, python->layout.thread_id)) == pid) kp_pywhere_stack(&ours[i], out);
     }
     child = 0;
 }

@@ -75,9 +75,8 @@ static bool is_awaited(const struct kp_hang_process *p, const struct kp_hang_chi
 {
     char name[32];
     snprintf(name, sizeof name, "process %ld", c->main.tid);
-    for (size_t i = 0; i < p->thread_count; i++)
-        if (p->threads[i].is_main && strcmp(p->threads[i].call.on, name) == 0) return true;
-    return false;
+    const struct kp_hang_thread *const main = kp_hang_main(p);
+    return main && strcmp(main->call.on, name) == 0;
 }
 
 /* A lock of the child's own memory, at a line of the program: no worker waits so for work. */
@@ -90,11 +89,8 @@ static bool is_locked(const struct kp_hang_child *c)
 
 static bool waits_for_data(const struct kp_hang_process *p)
 {
-    for (size_t i = 0; i < p->thread_count; i++) {
-        const struct kp_hang_thread *const t = &p->threads[i];
-        if (t->is_main) return *t->call.words && strcmp(t->call.name, "futex") != 0;
-    }
-    return false;
+    const struct kp_hang_thread *const main = kp_hang_main(p);
+    return main && *main->call.words && strcmp(main->call.name, "futex") != 0;
 }
 
 void kp_hang_child_say(FILE *out, const struct kp_hang_process *p)

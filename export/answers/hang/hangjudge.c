@@ -31,9 +31,7 @@ static bool is_joining(const struct kp_hang_thread *t)
 
 void kp_hang_spot(struct kp_hang_spot *out, const struct kp_hang_process *p)
 {
-    *out = (struct kp_hang_spot){NULL, NULL, NULL};
-    for (size_t i = 0; i < p->thread_count && !out->thread; i++)
-        if (p->threads[i].is_main) out->thread = &p->threads[i];
+    *out = (struct kp_hang_spot){.thread = kp_hang_main(p)};
     if (!out->thread && p->thread_count) out->thread = &p->threads[0];
     if (out->thread) out->frame = kp_hang_own(out->thread);
     for (size_t i = 0; i < p->collective_count; i++) {

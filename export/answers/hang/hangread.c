@@ -152,6 +152,13 @@ struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, const char *hos
 
 KP_ORDER2(by_rank, struct kp_hang_process, rank, pid)
 
+const struct kp_hang_thread *kp_hang_main(const struct kp_hang_process *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].is_main) return &p->threads[i];
+    return NULL;
+}
+
 const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *t)
 {
     for (size_t i = 0; i < t->frame_count; i++)

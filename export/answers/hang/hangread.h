@@ -67,6 +67,7 @@ bool kp_hang_add(struct kp_hang *hang, const char *text, size_t bytes, const cha
 void kp_hang_add_silent(struct kp_hang *hang, enum kp_hang_state state, long pid, long rank, long size);
 /* The process of that number; `host` "", and a process that says none, is of this machine. */
 struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, const char *host, long pid);
+const struct kp_hang_thread *kp_hang_main(const struct kp_hang_process *process); /* its main thread, or NULL */
 /* The innermost frame of the program's own, else the innermost; NULL: no frame. */
 const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *thread);
 void kp_hang_drop_last(struct kp_hang *hang);
