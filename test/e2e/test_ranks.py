@@ -346,6 +346,21 @@ def test_a_window_by_time_lasts_as_long_when_the_clock_on_the_wall_is_set_back(m
         assert run.end() == [0, 0], run.err
 
 
+def test_a_start_waits_for_ranks_whose_files_are_made_and_not_written(job):
+    run = job(2)
+    run.wait_for_steps()
+    texts = {path: path.read_bytes() for path in run.out.glob(".*.rank")}
+    for path in texts:
+        os.truncate(path, 0)
+    begun = run.begin("--json", "--steps", "1")
+    time.sleep(0.3)
+    for path, text in texts.items():
+        path.write_bytes(text)
+    assert json.loads(begun.communicate(timeout=harness.LONG)[0]).get("ranks") == 2
+    run.wait_for(lambda: all(len(run.files(rank)) == 1 for rank in (0, 1)))
+    assert run.end() == [0, 0], run.err
+
+
 def test_ranks_of_a_big_job_write_one_after_the_other_but_not_at_exit(job):
     run = job(2, WORLD_SIZE=20, more={1: {"RANK": 19}})
     run.wait_for_steps()

@@ -22,7 +22,7 @@
 #include "schedule/ctl_proto.h"
 #include "schedule/job/job.h"
 
-enum { LOOK_MS = 50, BEAT_MS = 500, SCAN_MS = 200, WATCH_MS = 1200, NAME_BYTES = 256 };
+enum { LOOK_MS = 50, BEAT_MS = 500, SCAN_MS = 200, WATCH_MS = 1200, JOIN_MS = 1000, NAME_BYTES = 256 };
 
 static const char call_name[] = ".kprof.job", rank_begin[] = ".", rank_end[] = ".rank";
 
@@ -41,7 +41,8 @@ struct jobstart {
     struct kp_job_lead lead;
     struct kp_job_call written;
     uint64_t written_ms, scanned_ms, round;
-    bool has_job; /* only ranks of `job` are added */
+    bool has_job;    /* only ranks of `job` are added */
+    bool is_joining; /* a rank has made its file, and not written it */
     char job[KP_JOBLIST_ID];
     char host[65];
     uint64_t pidspace;
@@ -271,9 +272,13 @@ static void ranks_each(struct jobstart *j, bool (*visit)(struct jobstart *j, con
     const int fd = openat(j->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const folder = fd < 0 ? NULL : fdopendir(fd);
     bool goes_on = folder;
-    while (goes_on && (entry = readdir(folder)))
-        if (is_rank_name(entry->d_name) && answer_read(j, entry->d_name, &a) == 0)
-            goes_on = visit(j, entry->d_name, is_process_gone(j, &a));
+    j->is_joining = false;
+    while (goes_on && (entry = readdir(folder))) {
+        if (!is_rank_name(entry->d_name)) continue;
+        const int error = answer_read(j, entry->d_name, &a);
+        j->is_joining |= error == EAGAIN;
+        if (!error) goes_on = visit(j, entry->d_name, is_process_gone(j, &a));
+    }
     if (folder) closedir(folder);
 }
 
@@ -288,7 +293,12 @@ bool kp_jobstart_has_ranks(const char *dir)
 {
     struct jobstart j;
     if (!folder_open(&j, dir)) return false;
+    const uint64_t begin = now_ms();
     ranks_each(&j, living_count);
+    while (!j.count && j.is_joining && now_ms() - begin < JOIN_MS) {
+        nap(LOOK_MS);
+        ranks_each(&j, living_count);
+    }
     const bool has = j.count;
     folder_close(&j);
     return has;
