@@ -124,6 +124,7 @@ static uint32_t kernel_name(struct kp_thread *t, const struct kp_hooked_call *ca
 {
     const void *key = call->work.function;
     uint32_t id = is_made_up ? 0 : kp_name_cached(t, key), len = 0;
+    if (!id && !text && call->work.kind == KP_KIND_KERNEL) kp_loss_count(KP_KIND_KERNEL, KP_LOSS_NAME);
     if (id || !text) return id;
     while (text[len]) len++;
     id = kp_name_intern(t, text, len);
