@@ -3,8 +3,8 @@
  * leakview.c - `kprof memory --leaks`: the call stacks that left most bytes in steps, and what each step left
  *
  * Step 0 of a program that was recorded from its start has the start-up in it: imports leave a hundred thousand call
- * stacks. The last step still uses what it has: its gradients, its loss. So what was left in these two alone is a row
- * each, behind the others.
+ * stacks. The last step still uses what it has: its gradients, its loss. So what was left in these two is a row each,
+ * behind the others, whose bytes add up to the sum of the first line.
  */
 #include <stdlib.h>
 
@@ -20,11 +20,10 @@ struct leaks {
     const struct kp_places *places;
     size_t from, to; /* steps, by index */
 };
-struct leaking { /* a call stack */
+struct leaking { /* a call stack, in the steps between the start-up and the last */
     const struct kp_profile_leak *of;
-    size_t n;        /* steps */
-    size_t growth_n; /* those that count as growth */
-    uint64_t bytes, blocks, growth_bytes;
+    size_t n; /* steps */
+    uint64_t bytes, blocks;
 };
 
 struct leaks_folded { /* what is one row */
@@ -48,7 +47,7 @@ static bool is_last(const struct leaks *l, size_t step) { return l->to - l->from
 
 /* ---- call stacks ---- */
 
-KP_ORDERED(by_growth, struct leaking, KP_DOWN(growth_bytes) KP_DOWN(growth_n) KP_DOWN(bytes))
+KP_ORDERED(by_bytes, struct leaking, KP_DOWN(bytes) KP_DOWN(n))
 
 static void leaking_print(const struct leaks *l, const struct leaking *k)
 {
@@ -63,25 +62,6 @@ static void leaking_print(const struct leaks *l, const struct leaking *k)
     kp_heapview_stack(l->out, l->p, l->places, l->p->sites[k->of[0].site].frame);
 }
 
-/* Sums of each call stack. What the start-up and the last step have is no growth. */
-static struct leaking *leaking_list(const struct leaks *l, const struct kp_profile_leak *of, size_t n, size_t *all)
-{
-    struct leaking *sites = calloc(n + 1, sizeof *sites);
-    *all = 0;
-    for (size_t i = 0; sites && i < n; i++) {
-        if (!i || of[i].site != of[i - 1].site) sites[(*all)++] = (struct leaking){.of = &of[i]};
-        struct leaking *k = &sites[*all - 1];
-        k->n++;
-        k->bytes += of[i].bytes;
-        k->blocks += of[i].blocks;
-        if (is_last(l, of[i].step) || is_startup(l, of[i].step)) continue;
-        k->growth_n++;
-        k->growth_bytes += of[i].bytes;
-    }
-    if (*all) qsort(sites, *all, sizeof *sites, by_growth);
-    return sites;
-}
-
 static void leaks_fold(struct leaks_folded *to, const struct kp_profile_leak *of)
 {
     to->stacks++;
@@ -90,20 +70,25 @@ static void leaks_fold(struct leaks_folded *to, const struct kp_profile_leak *of
     to->blocks += of->blocks;
 }
 
-/* What was left in the start-up and the last step alone goes into `start` and `last`. How many call stacks stay. */
-static size_t leaks_take(const struct leaks *l, struct leaking *sites, size_t all, struct leaks_folded *start,
-                         struct leaks_folded *last)
+/* Sums of each call stack. What the start-up and the last step have is no growth: it goes into `start` and `last`. */
+static struct leaking *leaking_list(const struct leaks *l, const struct kp_profile_leak *of, size_t n, size_t *all,
+                                    struct leaks_folded *start, struct leaks_folded *last)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < all; i++) {
-        if (sites[i].growth_n) {
-            sites[kept++] = sites[i];
-            continue;
+    struct leaking *sites = calloc(n + 1, sizeof *sites);
+    *all = 0;
+    for (size_t i = 0; sites && i < n; i++) {
+        struct leaking *k = *all ? &sites[*all - 1] : NULL;
+        if (is_last(l, of[i].step)) leaks_fold(last, &of[i]);
+        else if (is_startup(l, of[i].step)) leaks_fold(start, &of[i]);
+        else {
+            if (!k || k->of->site != of[i].site) *(k = &sites[(*all)++]) = (struct leaking){.of = &of[i]};
+            k->n++;
+            k->bytes += of[i].bytes;
+            k->blocks += of[i].blocks;
         }
-        for (size_t k = 0; k < sites[i].n; k++)
-            leaks_fold(is_last(l, sites[i].of[k].step) ? last : start, &sites[i].of[k]);
     }
-    return kept;
+    if (*all) qsort(sites, *all, sizeof *sites, by_bytes);
+    return sites;
 }
 
 static void folded_row(const struct leaks *l, const struct leaks_folded *f, const char *before, const char *behind)
@@ -126,7 +111,7 @@ static void last_row(const struct leaks *l, struct leaks_folded *f)
 static void rest_print(const struct leaks *l, const struct leaking *rest, size_t n)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < n; i++) bytes += rest[i].growth_bytes;
+    for (size_t i = 0; i < n; i++) bytes += rest[i].bytes;
     fprintf(l->out, "    and %zu more call stack%s, %s of that sum: -n 0 shows all\n", n, kp_units_s(n),
             kp_units_size((int64_t)bytes));
 }
@@ -134,10 +119,9 @@ static void rest_print(const struct leaks *l, const struct leaking *rest, size_t
 static void sites_print(const struct leaks *l, long row_limit)
 {
     struct leaks_folded start = {0}, last = {0};
-    size_t n, all;
+    size_t n, kept;
     struct kp_profile_leak *of = kp_profile_leaks(l->p, l->from, l->to, &n);
-    struct leaking *sites = leaking_list(l, of, n, &all);
-    const size_t kept = sites ? leaks_take(l, sites, all, &start, &last) : 0;
+    struct leaking *sites = leaking_list(l, of, n, &kept, &start, &last);
     const size_t shown = row_limit < 0 ? kept : (size_t)(row_limit ? row_limit : FEW_ROWS);
     fprintf(l->out, "where, most bytes first:\n");
     for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
@@ -145,9 +129,6 @@ static void sites_print(const struct leaks *l, long row_limit)
     if (!kept) fprintf(l->out, "    none\n");
     last_row(l, &last);
     folded_row(l, &start, "start-up (", ", with imports)");
-    if (kept && is_startup(l, l->from))
-        fprintf(l->out, "    (the rows include step %llu; the sum above and their order do not)\n",
-                (unsigned long long)l->p->steps[l->from].number);
     free(sites);
     free(of);
 }
