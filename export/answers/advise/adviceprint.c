@@ -172,18 +172,27 @@ static void evaluated_print(FILE *out, const struct kp_advice *a)
     fprintf(out, " (%zu finding%s below)", a->count, kp_units_s(a->count));
 }
 
+static void first_print(FILE *out, const struct kp_advice *a)
+{
+    const struct kp_finding *const f = a->findings;
+    if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns));
+    else if (f->step_ns > 0) fprintf(out, "%.0f %% %s: ", 100 * f->share, f->share_of ? f->share_of : "of a step");
+    kp_plain_put(out, f->what);
+    if (a->count > 1) fprintf(out, " (%zu more finding%s below)", a->count - 1, kp_units_s(a->count - 1));
+}
+
 /* The machine costs the program more than it does itself. */
 static void crowded_print(FILE *out, const struct kp_advice *a)
 {
     kp_plain_put(out, a->crowded);
-    if (a->count) fprintf(out, " (%zu finding%s below)", a->count, kp_units_s(a->count));
-    else fputs(". In the program itself ", out), nothing_print(out, a);
+    fputs(". In the program itself ", out);
+    if (a->count) first_print(out, a);
+    else nothing_print(out, a);
 }
 
 /* The first line is the answer in one sentence. */
 static void verdict_print(FILE *out, const struct kp_advice *a)
 {
-    const struct kp_finding *const f = a->findings;
     if (kp_advice_is_incomplete(a)) {
         line_print(out, "INCOMPLETE  ", a->missing);
         return;
@@ -193,12 +202,7 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
     else if (kp_advice_is_evaluated_first(a)) evaluated_print(out, a);
     else if (!a->count && a->met) kp_plain_put(out, a->met);
     else if (!a->count) fprintf(out, "%s: ", verdict_words[kp_advice_verdict(a)]), nothing_print(out, a);
-    else if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns)), kp_plain_put(out, f->what);
-    else {
-        if (f->step_ns > 0) fprintf(out, "%.0f %% %s: ", 100 * f->share, f->share_of ? f->share_of : "of a step");
-        kp_plain_put(out, f->what);
-        if (a->count > 1) fprintf(out, " (%zu more finding%s below)", a->count - 1, kp_units_s(a->count - 1));
-    }
+    else first_print(out, a);
     fputs("\n", out);
 }
 
