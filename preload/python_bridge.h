@@ -111,8 +111,9 @@ struct kp_pywhere_stack {
 /* Lists the threads of the main interpreter. NULL, or why they cannot be read; no Python: NULL, and no thread. */
 const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uint32_t *count);
 void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out);
-/* The main thread of a forked child; `ours` are the threads of this process. No frame: it cannot be read. */
-void kp_pywhere_child(uint32_t pid, const struct kp_pywhere_thread *ours, uint32_t count, struct kp_pywhere_stack *out);
+/* The main thread of a child with the same interpreter. No frame: it cannot be read. True: it was forked and runs no
+ * other program. */
+bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out);
 /* The thread that holds the GIL for which another waits at this futex. 0: that is no GIL, or no thread holds it. */
 uint32_t kp_pywhere_gil_holder(uintptr_t futex, const struct kp_pywhere_thread *threads, uint32_t count);
 uint32_t kp_pywhere_version(void); /* 311: Python 3.11; 0: none that is known */

@@ -214,7 +214,7 @@ int kp_where_write(struct kp_where_text *out, const char *event)
     rc = kp_io_each_name("/proc/self/task", task_note, here);
     if (rc < 0) kp_json_fmt(&j, ",\"no_threads\":%d", rc);
     rc = tasks_put(&j, here, out);
-    kp_wherechildren_put(&j, here->python, here->python_count, &here->stack);
+    kp_wherechildren_put(&j, &here->stack);
     kp_json_lit(&j, "}\n");
     kp_io_apart(true);
     if (rc == 0) rc = kp_json_flush(&j);

@@ -25,12 +25,10 @@ int kp_where_keep(const struct kp_where_text *text, const char *path); /* as a w
 /* ---- wherechildren.c: what the child processes of this one do, and which were killed ---- */
 
 struct kp_task;
-struct kp_pywhere_thread;
 struct kp_pywhere_stack;
 /* Adds the child processes that a thread has made. */
 void kp_wherechildren_note(uint32_t tid);
-/* Puts ,"children":[...],"lost":[...] and forgets them. `python` are the threads of this process; `room` is used. */
-void kp_wherechildren_put(struct kp_json *j, const struct kp_pywhere_thread *python, uint32_t count,
-                          struct kp_pywhere_stack *room);
+/* Puts ,"children":[...],"lost":[...] and forgets them. `room` is used. */
+void kp_wherechildren_put(struct kp_json *j, struct kp_pywhere_stack *room);
 void kp_wherechildren_call_put(struct kp_json *j, const struct kp_task *task); /* ,"call":"read","words":"reads" */
 void kp_wherechildren_frames_put(struct kp_json *j, const struct kp_pywhere_stack *stack); /* ,"python":[...] */

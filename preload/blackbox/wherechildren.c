@@ -10,9 +10,9 @@
  * Safe in:   signal handlers no; after fork yes
  *
  * A program that waits for a child says so by its own frames alone: what that child does, or that it was killed, is
- * the cause. A forked child's frames of Python are read from here as well: it may wait for a lock that a thread of this
- * process held when it was forked. Which ended is known until the program waits for it (a zombie), and where waitpid
- * took it (endlist.c).
+ * the cause. A child's frames of Python are read from here as well: it may wait for a lock that a thread of this
+ * process held when it was forked. Children of multiprocessing's fork server count as the program's. Which ended is
+ * known until the program waits for it (a zombie), and where waitpid took it (endlist.c).
  */
 #include "preload/blackbox/where.h"
 
@@ -33,15 +33,37 @@ enum { CHILDREN_MAX = 32, LIST_BYTES = 4096, CHILDREN_WITH_FRAMES = 8, FRAMES_MO
 
 static uint32_t children[CHILDREN_MAX], children_n;
 
-void kp_wherechildren_note(uint32_t tid)
+static void list_read(const char *path)
 {
-    char path[64], text[LIST_BYTES];
-    kp_fmt(path, sizeof path, "/proc/self/task/%u/children", tid);
+    char text[LIST_BYTES];
     const char *at = kp_io_text(path, text, sizeof text) > 0 ? text : "";
     while (*at && children_n < CHILDREN_MAX) {
         const uint32_t pid = (uint32_t)kp_digits_read(&at);
         if (pid) children[children_n++] = pid;
         at += *at ? 1 : 0;
+    }
+}
+
+/* multiprocessing's, which forks what the program starts. */
+static bool is_forkserver(uint32_t pid)
+{
+    static const char word[] = "multiprocessing.forkserver";
+    char path[64], text[LIST_BYTES];
+    kp_fmt(path, sizeof path, "/proc/%u/cmdline", pid);
+    const ssize_t n = kp_io_text(path, text, sizeof text);
+    return n > 0 && memmem(text, (size_t)n, word, sizeof word - 1);
+}
+
+void kp_wherechildren_note(uint32_t tid)
+{
+    char path[64];
+    uint32_t i = children_n;
+    kp_fmt(path, sizeof path, "/proc/self/task/%u/children", tid);
+    list_read(path);
+    for (const uint32_t end = children_n; i < end; i++) {
+        if (!is_forkserver(children[i])) continue;
+        kp_fmt(path, sizeof path, "/proc/%u/task/%u/children", children[i], children[i]);
+        list_read(path);
     }
 }
 
@@ -101,8 +123,18 @@ static void child_put(struct kp_json *j, const struct kp_task *t)
     if (t->status >= 0) kp_json_fmt(j, ",\"status\":%d", t->status);
 }
 
-void kp_wherechildren_put(struct kp_json *j, const struct kp_pywhere_thread *python, uint32_t count,
-                          struct kp_pywhere_stack *room)
+/* False: no frame of it is known. */
+static bool child_frames_put(struct kp_json *j, uint32_t pid, struct kp_pywhere_stack *room)
+{
+    const bool is_forked = kp_pywhere_child(pid, room);
+    if (room->count > FRAMES_MOST) room->count = FRAMES_MOST, room->is_cut = true;
+    if (!room->count) return false;
+    kp_wherechildren_frames_put(j, room);
+    if (!is_forked) kp_json_lit(j, ",\"spawned\":true");
+    return true;
+}
+
+void kp_wherechildren_put(struct kp_json *j, struct kp_pywhere_stack *room)
 {
     struct kp_task t;
     unsigned with_frames = CHILDREN_WITH_FRAMES;
@@ -112,11 +144,7 @@ void kp_wherechildren_put(struct kp_json *j, const struct kp_pywhere_thread *pyt
         if (!kp_task_look(&t, children[i], children[i]) || !is_of_host(&t)) continue;
         if (!is_first) kp_json_char(j, ',');
         child_put(j, &t);
-        if (t.status < 0 && with_frames) {
-            kp_pywhere_child(t.tid, python, count, room);
-            if (room->count > FRAMES_MOST) room->count = FRAMES_MOST, room->is_cut = true;
-            if (room->count) kp_wherechildren_frames_put(j, room), with_frames--;
-        }
+        if (t.status < 0 && with_frames) with_frames -= child_frames_put(j, t.tid, room);
         kp_json_char(j, '}');
         is_first = false;
     }

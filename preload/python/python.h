@@ -36,7 +36,7 @@ struct kp_python {
     /* For a thread that has no GIL (pywhere.c). NULL: not found */
     void *(*main_interpreter)(void), *(*first_thread)(void *interpreter);
     int (*is_initialized)(void), (*is_ending)(void);
-    const void *code_type, *text_type;
+    const void *code_type, *text_type, *runtime;
 };
 
 /* python_find.c: NULL: no interpreter here, or none we know. Constant once found. */

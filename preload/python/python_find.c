@@ -138,6 +138,7 @@ static void others_find(void)
     if (!found.is_ending) *(void **)&found.is_ending = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     found.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
     found.text_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
+    found.runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
 }
 
 static void find(void)

@@ -18,6 +18,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_modulepath.h"
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_utf8.h"
 #include "preload/python/python.h"
@@ -27,6 +28,7 @@
 enum { FRAME_BYTES = 128, CODE_BYTES = 256, STR_LENGTH = 16, STR_STATE = 32, STR_BYTES = 80, LETTERS = 160 };
 enum { BYTES_LENGTH = 16, BYTES_TEXT = 32, TABLE_BYTES = 1 << 16, STATES_MAX = 10000, SKIPPED_MAX = 256 };
 enum { PTHREAD_BYTES = 1536 }; /* of glibc's struct pthread there are 2 KB and more */
+enum { STRUCTURE_MAX = 1 << 16 };
 
 struct line_table {
     const uint8_t *at;
@@ -35,6 +37,7 @@ struct line_table {
 
 static uint8_t *table_buffer; /* TABLE_BYTES */
 static uint32_t child;        /* whose memory is read; 0: our own */
+static uintptr_t child_shift; /* how far the interpreter's variables lie from ours there */
 
 /* ---- reading ---- */
 
@@ -43,6 +46,8 @@ static bool peek(const void *from, void *to, size_t bytes)
     if ((uintptr_t)from < 4096) return false;
     return (child ? kp_io_peek_child(child, from, to, bytes) : kp_io_peek(from, to, bytes)) == 0;
 }
+
+static const void *there(const void *of_ours) { return (const void *)((uintptr_t)of_ours + child_shift); }
 
 static const void *pointer_in(const uint8_t *bytes, size_t at)
 {
@@ -66,7 +71,8 @@ static void text_read(const struct kp_python *python, const void *str, char *out
     uint32_t state;
     size_t used = 0;
     out[0] = '\0';
-    if (!str || !peek(str, head, STR_STATE + 8) || pointer_in(head, KP_PYTHON_TYPE_OF) != python->text_type) return;
+    if (!str || !peek(str, head, STR_STATE + 8) || pointer_in(head, KP_PYTHON_TYPE_OF) != there(python->text_type))
+        return;
     memcpy(&length, head + STR_LENGTH, sizeof length);
     memcpy(&state, head + STR_STATE, sizeof state);
     const uint32_t width = state >> 2 & 7;
@@ -193,7 +199,7 @@ static bool frame_describe(const struct kp_python *python, const uint8_t *frame,
     const void *const code = kp_python_unheld(l, pointer_in(frame, l->frame_code));
     uint8_t bytes[CODE_BYTES];
     if (!peek(code, bytes, l->code_lines + sizeof code)) return false;
-    if (pointer_in(bytes, KP_PYTHON_TYPE_OF) != python->code_type) return false;
+    if (pointer_in(bytes, KP_PYTHON_TYPE_OF) != there(python->code_type)) return false;
     text_read(python, pointer_in(bytes, l->code_file), out->file, sizeof out->file);
     kp_path_shorten(out->file);
     text_read(python, pointer_in(bytes, l->code_name), out->function, sizeof out->function);
@@ -289,20 +295,52 @@ const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uin
     return NULL;
 }
 
-/*
- * A forked child has our objects at our addresses, and of our threads the one that forked. That has its number, which
- * glibc keeps beside the stack, from the child. In a child that became another program nothing is found.
- */
-void kp_pywhere_child(uint32_t pid, const struct kp_pywhere_thread *ours, uint32_t count, struct kp_pywhere_stack *out)
+/* ---- children ---- */
+
+/* The first place in our structure that has this value, which is where a child's has its own. */
+static bool place_find(const void *structure, const void *value, size_t *out)
+{
+    const void *words[64];
+    for (size_t at = 0; structure && at < STRUCTURE_MAX; at += sizeof words) {
+        if (!peek((const uint8_t *)structure + at, words, sizeof words)) return false;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            *out = at + i * sizeof *words;
+            if (words[i] == value) return true;
+        }
+    }
+    return false;
+}
+
+/* The main thread's state in the child; NULL: not found. That thread has the child's number, which glibc keeps. */
+static const void *child_main(const struct kp_python *python, size_t interpreter, size_t first)
+{
+    const void *state = pointer_at(pointer_at(there(python->runtime), interpreter), first);
+    for (unsigned n = 0; state && n < STATES_MAX; n++) {
+        if (tid_at(pointer_at(state, python->layout.thread_id)) == child) return state;
+        state = pointer_at(state, KP_PYTHON_THREAD_NEXT);
+    }
+    return NULL;
+}
+
+bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out)
 {
     const struct kp_python *const python = kp_python_get();
+    size_t interpreter, first;
     out->count = 0;
+    if (!python || obstacle(python)) return false;
+    void *const own = python->main_interpreter();
+    if (!own || !place_find(python->runtime, own, &interpreter)) return false;
+    if (!place_find(own, python->first_thread(own), &first)) return false;
+    const uintptr_t type = kp_modulepath_there(pid, (uintptr_t)python->code_type);
+    if (!type) return false;
     child = pid;
-    for (uint32_t i = 0; python && i < count && !out->count; i++) {
-        const void *const state = (const void *)(uintptr_t)ours[i].state;
-        if (tid_at(pointer_at(state, python->layout.thread_id)) == pid) kp_pywhere_stack(&ours[i], out);
-    }
+    child_shift = type - (uintptr_t)python->code_type;
+    const void *const state = child_main(python, interpreter, first);
+    if (state) kp_pywhere_stack(&(struct kp_pywhere_thread){.state = (uintptr_t)state}, out);
     child = 0;
+    child_shift = 0;
+    const uintptr_t own_code = (uintptr_t)kp_pywhere_child;
+    return kp_modulepath_there(pid, own_code) == own_code;
 }
 
 /*

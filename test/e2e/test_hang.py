@@ -394,6 +394,7 @@ CHILD = r"waits for a child process \(wait4: process (\d+)\); process \1 "
 STANDS_BY = {  # why a program stands, where its own frames do not say it
     "lock": CHILD + r"\(python\S*\) is at stands_by\.py:\d+ takes, waits for another thread \(futex\)\. Was it forked .* held that lock\?",
     "queued": r"reads \(read: a pipe\); process \d+ \(python\S*\) is at stands_by\.py:\d+ takes, waits for another thread \(futex\)\. Was it forked ",
+    **dict.fromkeys(("spawn", "forkserver"), r"reads \(read: a pipe\); process \d+ \(python\S*\) is at stands_by\.py:\d+ takes_twice, waits for another thread \(futex\)$"),
     "worker": r"reads \(read: a pipe\); its child process \d+ \(python\S*\) was killed by SIGKILL$",
     "pipe": CHILD + r"\(sh\) writes \(write: a pipe\)$",
     "flock": r"waits for the lock of a file \(flock: FOLDER/file\)$",

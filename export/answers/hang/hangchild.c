@@ -105,7 +105,8 @@ void kp_hang_child_say(FILE *out, const struct kp_hang_process *p)
     if (!said) return;
     fputs(said->is_over ? "; its child " : "; ", out);
     child_put(out, said);
-    if (is_locked(said)) fputs(". Was it forked while a thread held that lock? Then it waits for ever", out);
+    if (is_locked(said) && !said->is_spawned)
+        fputs(". Was it forked while a thread held that lock? Then it waits for ever", out);
 }
 
 void kp_hang_children_print(FILE *out, const struct kp_hang_process *p)

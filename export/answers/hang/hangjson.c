@@ -24,6 +24,7 @@ KP_FIELDS(thread, struct kp_hang_thread, THREAD)
     F(WHOLE, pid, r->main.tid)                              \
     F(TEXT, name, r->main.name)                             \
     F(BOOL, over, r->is_over)                               \
+    F(BOOL, spawned, r->is_spawned)                         \
     F(MAYBE_WHOLE, status, r->status)                       \
     F(TEXT, call, r->main.call.name)                        \
     F(TEXT, words, r->main.call.words)                      \

@@ -103,6 +103,7 @@ static void children_read(struct source *s, struct kp_hang_process *p, const cha
         struct kp_hang_child *const c = KP_KINETO_NEXT(p->children, p->child_count, p->child_capacity);
         *c = (struct kp_hang_child){.status = (int)number_of(v, "status", -1), .ago_ms = number_of(v, "ago_ms", 0)};
         thread_read(s, v, "pid", &c->main);
+        c->is_spawned = is_true(v, "spawned");
         c->is_over = !c->main.state || c->main.state == 'Z' || c->main.state == 'X';
     }
 }

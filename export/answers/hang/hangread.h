@@ -29,8 +29,9 @@ struct kp_hang_collective {
 struct kp_hang_child {
     struct kp_hang_thread main; /* its tid is the child's pid */
     bool is_over;
-    int status;    /* as wait(2) has it; -1: not known, or it runs */
-    double ago_ms; /* it ended so long before; 0: not known */
+    bool is_spawned; /* an interpreter of its own, not forked from its parent's */
+    int status;      /* as wait(2) has it; -1: not known, or it runs */
+    double ago_ms;   /* it ended so long before; 0: not known */
 };
 enum kp_hang_state {
     KP_HANG_TOLD,    /* its threads are known */

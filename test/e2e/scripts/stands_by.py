@@ -43,6 +43,21 @@ def by_forked_worker():
     queue.get()
 
 
+def takes_twice(queue):
+    own = threading.Lock()
+    with own:
+        time.sleep(0.3)
+        own.acquire(timeout=120)  # twice
+    queue.put(1)
+
+
+def by_started(way):
+    context = multiprocessing.get_context(way)
+    queue = context.Queue()
+    context.Process(target=takes_twice, args=(queue,), daemon=True).start()
+    queue.get()
+
+
 def by_killed_worker():
     queue = multiprocessing.get_context("fork").Queue()
     worker = multiprocessing.get_context("fork").Process(target=lambda: os.kill(os.getpid(), signal.SIGKILL), daemon=True)
@@ -128,6 +143,8 @@ def by_compiler():
     subprocess.run(["sh", "-c", "while :; do :; done"])  # compiler
 
 
-print("there", flush=True)
-{"lock": by_forked_lock, "queued": by_forked_worker, "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit,
- "semaphore": by_semaphore, "pool": by_pool, "spin": by_spin, "gil": by_gil, "compiler": by_compiler}[sys.argv[1]]()
+if __name__ == "__main__":
+    print("there", flush=True)
+    {"lock": by_forked_lock, "queued": by_forked_worker, "spawn": lambda: by_started("spawn"), "forkserver": lambda: by_started("forkserver"),
+     "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit, "semaphore": by_semaphore,
+     "pool": by_pool, "spin": by_spin, "gil": by_gil, "compiler": by_compiler}[sys.argv[1]]()

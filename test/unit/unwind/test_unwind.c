@@ -2,6 +2,7 @@
 /* test_unwind.c - machine code stacks are those the compiler's own unwinder sees, wherever they are asked for */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -490,6 +492,33 @@ static void a_stack_without_memory_is_counted_as_lost(void **state)
     assert_int_equal(lost, 1);
 }
 
+/* Another program has the C library elsewhere, and the same bytes in it. */
+static void a_module_is_found_in_another_process(void **state)
+{
+    const uintptr_t at = (uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
+    char there[16] = "";
+    int sync[2], status;
+    (void)state;
+    assert_int_equal(kp_modulepath_there((uint32_t)getpid(), at), at);
+    assert_int_equal(kp_modulepath_there((uint32_t)getpid(), (uintptr_t)&status), 0); /* no file */
+    assert_int_equal(pipe2(sync, O_CLOEXEC), 0);
+    const pid_t pid = fork();
+    if (pid == 0) execlp("sleep", "sleep", "60", (char *)NULL), _exit(1);
+    close(sync[1]);
+    assert_int_equal(read(sync[0], there, 1), 0); /* exec closes it */
+    uintptr_t found = 0;
+    for (int i = 0; !found && i < 1000; i++) found = kp_modulepath_there((uint32_t)pid, at), usleep(10000);
+    assert_int_not_equal(found, 0);
+    assert_int_equal(kp_modulepath_there((uint32_t)pid, (uintptr_t)kp_modulepath_there), 0); /* sleep has it not */
+    const struct iovec to = {there, sizeof there}, from = {(void *)found, sizeof there};
+    const ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (n < 0) KP_SKIP("a child's memory cannot be read here");
+    assert_memory_equal(there, (const void *)at, sizeof there);
+    close(sync[0]);
+}
+
 /* The loader keeps "./librelative.so", which leads nowhere once the program is in another folder. */
 static void a_module_of_a_relative_path_has_its_whole_path(void **state)
 {
@@ -642,6 +671,7 @@ int main(void)
         cmocka_unit_test(a_stack_in_a_handler_says_so),
         cmocka_unit_test(a_stack_without_memory_is_counted_as_lost),
         cmocka_unit_test(a_module_of_a_relative_path_has_its_whole_path),
+        cmocka_unit_test(a_module_is_found_in_another_process),
         cmocka_unit_test(libraries_that_come_and_go_add_no_frames),
         cmocka_unit_test(a_walk_that_remembers_the_last_is_as_one_that_does_not),
         cmocka_unit_test(an_old_c_library_does_as_well),
