@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "export/read/facts/commops.h"
+#include "export/read/facts/hostwaits.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/facts/namefacts.h"
 #include "export/read/facts/nocore.h"
@@ -26,7 +27,8 @@ struct shares {
     struct kp_spans data, busy, comm, waits, gpu; /* busy: an op or data; comm: also collectives */
 };
 
-static void shares_add(struct shares *s, const struct kp_tree *tree, const struct kp_commops *comm, size_t i)
+static void shares_add(struct shares *s, const struct kp_tree *tree, const struct kp_commops *comm,
+                       const struct kp_hostwaits *waits, size_t i)
 {
     const struct kp_node *const node = &tree->nodes[i];
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
@@ -41,7 +43,7 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
     if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, comm, i);
     if (e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
-    if (e->kind == KP_KINETO_RUNTIME && is & KP_NAME_WAIT) kp_spans_add(&s->waits, from, to);
+    if (kp_hostwaits_is(waits, i)) kp_spans_add(&s->waits, from, to);
     if ((e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_PYTHON) && is & KP_NAME_LOADER) {
         kp_spans_add(&s->data, from, to);
         kp_spans_add(&s->busy, from, to);
@@ -73,9 +75,12 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     struct shares s = {0};
     struct kp_spans *const all[] = {&s.data, &s.busy, &s.comm, &s.waits, &s.gpu};
     struct kp_commops comm;
+    struct kp_hostwaits waits;
     kp_commops_find(&comm, tree);
-    for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &comm, i);
+    kp_hostwaits_find(&waits, tree);
+    for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &comm, &waits, i);
     kp_commops_fini(&comm);
+    kp_hostwaits_fini(&waits);
     kp_spans_settle(&s.busy);
     for (size_t i = 0; i < s.busy.count; i++) kp_spans_add(&s.comm, s.busy.of[i].start_ns, s.busy.of[i].end_ns);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);

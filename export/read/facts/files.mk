@@ -6,6 +6,7 @@ SRC_facts := \
     export/read/facts/commops.c \
     export/read/facts/commstarts.c \
     export/read/facts/everynth.c \
+    export/read/facts/hostwaits.c \
     export/read/facts/namefacts.c \
     export/read/facts/nocore.c \
     export/read/facts/percentiles.c \
@@ -21,6 +22,7 @@ UNIT_facts := \
     test/unit/facts/test_commops.c \
     test/unit/facts/test_commstarts.c \
     test/unit/facts/test_everynth.c \
+    test/unit/facts/test_hostwaits.c \
     test/unit/facts/test_namefacts.c \
     test/unit/facts/test_nocore.c \
     test/unit/facts/test_percentiles.c \

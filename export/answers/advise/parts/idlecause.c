@@ -11,6 +11,7 @@
  * host's own work, or as the GPU's: what waits cost by that, and gaps behind them have not, they take of launching.
  */
 #include "export/answers/advise/parts/adviseparts.h"
+#include "export/read/facts/hostwaits.h"
 #include "export/read/facts/namefacts.h"
 
 #include <stdlib.h>
@@ -43,6 +44,7 @@ struct launch_gap { /* a part of a gap in which the host launches */
 struct finding_idle {
     struct kp_idle *out;
     const struct kp_tree *tree;
+    struct kp_hostwaits hostwaits;
     struct kp_spans sets[SETS];
     struct host_wait *waits, *long_ops; /* long_ops: by start */
     struct launched *works;             /* by start */
@@ -81,7 +83,7 @@ static void call_take(struct finding_idle *f, const struct kp_node *node, int32_
 {
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
     const bool is_free = is_alloc(name) && has(name, "Free");
-    const bool is_wait = kp_node_is(f->tree, (size_t)i, KP_NAME_WAIT);
+    const bool is_wait = kp_hostwaits_is(&f->hostwaits, (size_t)i);
     const bool is_alone = kp_costplace_op(f->tree, i) == i;
     if (is_wait) {
         kp_spans_add(&f->waiting, node->start_ns, node->end_ns);
@@ -116,7 +118,8 @@ static void host_take(struct finding_idle *f, int32_t i)
     enum host_set set = SETS;
     if (node->on_device || node->is_async) return;
     if (e->kind == KP_KINETO_PYTHON) set = is & KP_NAME_COLLECTS ? SET_GC : SETS;
-    else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : is & KP_NAME_WAIT ? SETS : SET_OP;
+    else if (e->kind == KP_KINETO_RUNTIME)
+        set = is_alloc(name) ? SET_ALLOC : kp_hostwaits_is(&f->hostwaits, (size_t)i) ? SETS : SET_OP;
     else if (is_op(f->tree, (size_t)i)) set = SET_OP, f->op = i, op_take(f, node, i);
     if (set != SETS) kp_spans_add(&f->sets[set], node->start_ns, node->end_ns);
     if (e->kind == KP_KINETO_RUNTIME) call_take(f, node, i, name);
@@ -329,6 +332,7 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
 {
     struct finding_idle f = {.out = out, .tree = tree, .op = -1, .has_gpu = has_gpu};
     *out = (struct kp_idle){0};
+    kp_hostwaits_find(&f.hostwaits, tree);
     for (int32_t i = 0; i < (int32_t)tree->count; i++) host_take(&f, i);
     kp_compiles_each(tree, compile_take, &f);
     for (int s = 0; s < SETS; s++) kp_spans_settle(&f.sets[s]);
@@ -342,6 +346,7 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_spans_settle(&out->of[c]);
     for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
     kp_spans_fini(&f.waiting);
+    kp_hostwaits_fini(&f.hostwaits);
     free(f.pauses);
     free(f.gaps);
     free(f.late.of);
