@@ -13,6 +13,7 @@
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/parts/costrules.h"
 #include "export/answers/top/toprows.h"
+#include "export/read/facts/namefacts.h"
 
 enum { LINES_SHOWN = 4 };
 #define FIRST_LEAST 0.10 /* of a step */
@@ -32,8 +33,14 @@ static int by_name(const void *a, const void *b)
     return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* Of a step, an optimizer or a loader: each is a part of a step, and told as that. */
-static bool is_marker(const char *name) { return strncmp(name, "ProfilerStep", 12) == 0 || strchr(name, '#'); }
+/* Of a step, an optimizer or a loader: each is a part of a step, and told as that. So is a collective, which may run on
+ * a thread beside the step's. */
+static bool is_part(const struct kp_kineto *trace, uint32_t name)
+{
+    const char *const text = kp_kineto_text(trace, name);
+    return strncmp(text, "ProfilerStep", 12) == 0 || strchr(text, '#') ||
+           kp_namefacts(trace, name) & KP_NAME_COLLECTIVE;
+}
 
 /* Into as much room as there are rows. */
 static size_t hots_make(struct hot *of, struct kp_top *top)
@@ -42,7 +49,7 @@ static size_t hots_make(struct hot *of, struct kp_top *top)
     if (top->count) qsort(top->rows, top->count, sizeof *top->rows, by_name);
     for (size_t i = 0; i < top->count; i++) {
         const struct kp_top_row *const row = &top->rows[i];
-        if (!row->name || (top->by == KP_TOP_BY_OP && is_marker(kp_kineto_text(top->trace, row->name)))) continue;
+        if (!row->name || (top->by == KP_TOP_BY_OP && is_part(top->trace, row->name))) continue;
         if (!count || of[count - 1].name != row->name) of[count++] = (struct hot){.name = row->name};
         of[count - 1].ns += row->steps.self_ns;
         if (row->is_backward) of[count - 1].backward_ns += row->steps.self_ns;
@@ -54,16 +61,18 @@ static size_t hots_make(struct hot *of, struct kp_top *top)
 static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count)
 {
     const char *text = "";
-    bool has_backward = false;
+    bool has_backward = false, is_beside = false;
     for (size_t i = 0; i < count && i < LINES_SHOWN; i++) {
         const double share = of[i].ns / (double)x->out->steps / x->out->step_ns;
         if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
         text = kp_costrules_text(x, "%s%s%s %.0f %%", text, *text ? ", " : "",
                                  kp_kineto_text(x->tree->trace, of[i].name), 100 * share);
         has_backward |= of[i].backward_ns > 0;
+        is_beside |= share > 1.005;
     }
     if (!*text) return NULL;
-    return kp_costrules_text(x, "most of a step%s: %s", has_backward ? ", lines with their backward" : "", text);
+    return kp_costrules_text(x, "most of a step%s%s: %s", has_backward ? ", lines with their backward" : "",
+                             is_beside ? ", on several threads at once" : "", text);
 }
 
 /* The line that has the most of what is in no part of a training: such a line has no backward. */

@@ -51,9 +51,32 @@ static void without_lines_operators_are_told_and_no_marker(void **state)
     assert_string_equal(advise(t).most, "most of a step: aten::mm 90 %");
 }
 
+static void a_collective_beside_the_step_is_no_operator_of_it(void **state)
+{
+    struct little *const t = *state;
+    for (int step = 0; step < 3; step++) {
+        step_event(t, step);
+        op(t, "aten::mm", 100 * step, 20);
+        for (int tid = 8; tid <= 9; tid++) event(t, "user_annotation", "gloo:all_reduce", tid, 100 * step, 80, "");
+    }
+    assert_string_equal(advise(t).most, "most of a step: aten::mm 20 %");
+}
+
+static void more_than_a_step_is_said_to_be_on_several_threads(void **state)
+{
+    struct little *const t = *state;
+    for (int step = 0; step < 3; step++) {
+        step_event(t, step);
+        for (int tid = 1; tid <= 2; tid++) event(t, "cpu_op", "aten::mm", tid, 100 * step, 80, "");
+    }
+    assert_string_equal(advise(t).most, "most of a step, on several threads at once: aten::mm 160 %");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(a_collective_beside_the_step_is_no_operator_of_it),
+        LITTLE(more_than_a_step_is_said_to_be_on_several_threads),
         LITTLE(the_lines_with_most_time_are_told_with_their_backward),
         LITTLE(a_line_with_less_than_a_twentieth_is_left_out),
         LITTLE(without_lines_operators_are_told_and_no_marker),
