@@ -116,6 +116,13 @@ static const struct {
     {"gpu_user_annotation", KP_KINETO_GPU_ANNOTATION},
 };
 
+bool kp_kineto_is_device(int64_t pid, const char *name, size_t bytes)
+{
+    char end[24];
+    const size_t of = (size_t)snprintf(end, sizeof end, " %lld", (long long)pid);
+    return bytes > of && memcmp(name + bytes - of, end, of) == 0;
+}
+
 uint8_t kp_kineto_kind(const char *cat)
 {
     for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)

@@ -2,6 +2,7 @@
 /* kineto_words.h - numbers and categories of a trace's text */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,9 @@ int64_t kp_kineto_ns(const char *text, size_t bytes);
 int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
+
+/* Is that the name of a device, which stands as a process of its number: "MTIA 9" of process 9? */
+bool kp_kineto_is_device(int64_t pid, const char *name, size_t bytes);
 
 /* hierarchy.c: Writes "nn.Module: fc1(Linear);nn.Module: TOP(Net)" of "TOP(Net)::forward.fc1(Linear)::forward.", the
  * innermost first as in a call stack. Returns its length; 0: there is none, or no room. */

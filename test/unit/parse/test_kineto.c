@@ -71,6 +71,18 @@ static void an_event_has_all_its_fields(void **state)
     kp_kineto_close(t);
 }
 
+static void the_program_is_the_first_process_that_is_no_device(void **state)
+{
+    (void)state;
+    struct kp_kineto *t =
+        parse("{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":9,\"args\":{\"name\":\"MTIA 9\"}},"
+              "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":71,\"args\":{\"name\":\"worker 3\"}},"
+              "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":72,\"args\":{\"name\":\"other\"}},"
+              "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":71,\"tid\":8,\"ts\":1,\"dur\":2}]}");
+    assert_string_equal(kp_kineto_text(t, t->program), "worker 3");
+    kp_kineto_close(t);
+}
+
 static void arguments_are_kept_as_they_stood(void **state)
 {
     static const char args[] =
@@ -559,6 +571,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_exact_nanoseconds),
         cmocka_unit_test(an_event_has_all_its_fields),
+        cmocka_unit_test(the_program_is_the_first_process_that_is_no_device),
         cmocka_unit_test(arguments_are_kept_as_they_stood),
         cmocka_unit_test(events_that_are_not_wanted_take_no_memory),
         cmocka_unit_test(a_trace_without_a_profiler_span_starts_at_its_first_event),
