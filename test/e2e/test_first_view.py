@@ -481,6 +481,27 @@ def test_of_a_function_in_stacks_alone_the_ops_are_told_and_no_wall_time(tmp_pat
     assert re.search(r"^time .* 20\.0 % in operators|^time +20\.0 % in operators", told("report", trace), re.M)
 
 
+def test_a_wait_outside_of_operators_is_not_said_to_be_one(tmp_path):
+    """torch.cuda.synchronize() calls CUDA in no operator."""
+    launched = [event("aten::mm", "cpu_op", 0, 30), event("cudaLaunchKernel", "cuda_runtime", 5, 10, correlation=1),
+                event("gemm", "kernel", 20, 960, tid=7, correlation=1, device=0, stream=7)]
+    inside = write(tmp_path / "a.pt.trace.json", [*launched, event("aten::item", "cpu_op", 30, 970), event("cudaStreamSynchronize", "cuda_runtime", 40, 950, correlation=2)])
+    outside = write(tmp_path / "b.pt.trace.json", [*launched, event("cudaDeviceSynchronize", "cuda_runtime", 30, 970, correlation=2)])
+    assert re.search(r"^time +100\.0 % in operators, ", told("report", inside), re.M)
+    assert re.search(r"^time +100\.0 % in operators and calls of the GPU's runtime, .*\nGPU .* the host waits for it 97\.0 %$", told("report", outside), re.M)
+
+
+def test_counts_of_one_are_in_the_singular(tmp_path):
+    events = []
+    for i in range(2):
+        events += [event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, 30),
+                   event("cudaLaunchKernel", "cuda_runtime", 1000 * i + 5, 10, correlation=i + 1),
+                   event("gemm", "kernel", 1000 * i + 20, 100, tid=7, correlation=i + 1, device=0, stream=7)]
+    said = told("advise", write(tmp_path / "a.pt.trace.json", events))
+    assert "at most 1 launch waits\n" in said, said
+    assert " of 2 steps)\n" in said, said
+
+
 def test_a_loop_without_calls_between_two_ops_is_told_from_calls(tmp_path):
     """The recording began in the optimizer's call, in line 13: a step's marker begins there, too, and main() was there then."""
     def call(name, ts, dur, line):

@@ -45,7 +45,7 @@ void kp_adviceprint_finding(FILE *out, const struct kp_finding *f, size_t of)
         fprintf(out, ": %s per step, %.1f %%%s%s", kp_units_ms(f->step_ns), 100 * f->share, f->share_of ? " " : "",
                 f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0) fprintf(out, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
-    fprintf(out, " (%zu of %zu steps)\n", f->steps, of);
+    fprintf(out, " (%zu of %zu step%s)\n", f->steps, of, kp_units_s(of));
     line_print(out, f->is_gap ? "    where   before " : "    where   ", f->where);
     line_print(out, "    module  ", f->module);
     line_print(out, "    line    ", kp_finding_line(f, line, sizeof line));
@@ -67,7 +67,8 @@ static void gpu_print(FILE *out, const struct kp_gpu_figures *gpu)
     before = share_put(out, before, gpu->occupancy, "occupancy");
     before = share_put(out, before, gpu->tensor_cores, "of kernel time with tensor cores");
     before = share_put(out, before, gpu->comm_hidden, "of communication beside compute");
-    if (before[0] == ',') fprintf(out, ", at most %zu launches wait\n", gpu->queue_most);
+    if (before[0] == ',')
+        fprintf(out, ", at most %zu %s\n", gpu->queue_most, gpu->queue_most == 1 ? "launch waits" : "launches wait");
 }
 
 static void causes_print(FILE *out, const struct kp_advice *a)

@@ -23,9 +23,16 @@
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
 enum { START_STEPS = 3 }; /* numbers of steps up to which a start may go on: lazy parts of torch, a compiler */
 
-struct shares {
-    struct kp_spans data, busy, comm, waits, gpu; /* busy: an op or data; comm: also collectives */
+struct shares { /* as in struct kp_summary_times */
+    struct kp_spans data, busy, calls, comm, waits, gpu;
 };
+
+static bool is_in_op(const struct kp_tree *tree, int32_t node)
+{
+    while ((node = tree->nodes[node].parent) >= 0)
+        if (kp_tree_event(tree, (size_t)node)->kind == KP_KINETO_OP) return true;
+    return false;
+}
 
 static void shares_add(struct shares *s, const struct kp_tree *tree, const struct kp_commops *comm,
                        const struct kp_hostwaits *waits, size_t i)
@@ -42,7 +49,10 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     if (node->is_async) return;
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
     if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, comm, i);
-    if (e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
+    if (e->kind == KP_KINETO_RUNTIME) {
+        kp_spans_add(&s->busy, from, to);
+        if (!is_in_op(tree, (int32_t)i)) kp_spans_add(&s->calls, from, to);
+    }
     if (kp_hostwaits_is(waits, i)) kp_spans_add(&s->waits, from, to);
     if ((e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_PYTHON) && is & KP_NAME_LOADER) {
         kp_spans_add(&s->data, from, to);
@@ -55,6 +65,7 @@ static void times_add(struct kp_summary_times *into, const struct shares *s, con
     into->length_ns += kp_spans_length(within, NULL);
     into->data_ns += kp_spans_length(&s->data, within);
     into->busy_ns += kp_spans_length(&s->busy, within);
+    into->call_ns += kp_spans_length(&s->calls, within);
     into->comm_ns += kp_spans_length(&s->comm, within);
     into->wait_ns += kp_spans_length(&s->waits, within);
     into->gpu_ns += kp_spans_length(&s->gpu, within);
@@ -73,7 +84,7 @@ static int64_t gpu_asked(const struct kp_tree *tree, const struct kp_chosen *cho
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct shares s = {0};
-    struct kp_spans *const all[] = {&s.data, &s.busy, &s.comm, &s.waits, &s.gpu};
+    struct kp_spans *const all[] = {&s.data, &s.busy, &s.calls, &s.comm, &s.waits, &s.gpu};
     struct kp_commops comm;
     struct kp_hostwaits waits;
     kp_commops_find(&comm, tree);
@@ -112,6 +123,7 @@ static void shares_set(struct kp_summary *out, const struct kp_summary_parts *pa
     out->shared_ns = t->length_ns;
     out->data_ns = t->data_ns;
     out->op_ns = t->busy_ns - t->data_ns;
+    out->call_ns = t->call_ns;
     out->comm_ns = t->comm_ns - t->busy_ns;
     out->rest_ns = t->length_ns - t->comm_ns;
     out->gpu_wait_ns = t->wait_ns;

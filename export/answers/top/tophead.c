@@ -511,11 +511,13 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
-    const bool has_no_op = !s->has_ops && s->op_ns;
+    const bool has_no_op = !s->has_ops && s->op_ns, has_calls = (double)s->call_ns * percent >= 1;
     if (r->chosen->is_by_stacks) return;
     if (!r->parts || s->comm_ns) {
         fprintf(out, "time     %s%.1f %% in %s", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent,
-                has_no_op ? "calls of the GPU's runtime (no operator was recorded)" : "operators");
+                has_no_op   ? "calls of the GPU's runtime (no operator was recorded)"
+                : has_calls ? "operators and calls of the GPU's runtime"
+                            : "operators");
         if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
         if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
         fprintf(out, ", %.1f %% %s\n", (double)s->rest_ns * percent, has_no_op ? "outside them" : "no operator runs");

@@ -105,6 +105,16 @@ static void a_gpu_is_busy_or_waited_for(void **state)
     assert_int_equal(s.gpu_wait_ns, 50000);
 }
 
+static void a_call_of_the_runtime_in_no_op_is_counted_apart(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    trace_of(t, "op aten::mm 0 10; cuda cudaLaunchKernel 2 5; cuda cudaDeviceSynchronize 10 90; kernel k@7 5 90");
+    summary_make(t, &s);
+    assert_int_equal(s.op_ns, 100000);
+    assert_int_equal(s.call_ns, 90000);
+}
+
 static void steps_add(struct little *t, const int *lengths, int count)
 {
     for (int i = 0, at = 0; i < count; at += lengths[i++]) {
@@ -264,6 +274,7 @@ int main(void)
         LITTLE(the_wall_time_is_divided),
         LITTLE(what_lies_outside_of_the_steps_has_no_share),
         LITTLE(a_gpu_is_busy_or_waited_for),
+        LITTLE(a_call_of_the_runtime_in_no_op_is_counted_apart),
         LITTLE(steps_have_a_median_and_a_spread),
         LITTLE(a_first_step_longer_than_the_others_is_told),
         LITTLE(a_long_step_in_the_middle_of_a_run_carries_no_start),
