@@ -21,6 +21,8 @@
 #include "collector/format/kp_format.h"
 #include "export/read/folder/trace_source.h"
 
+#define MILLISECONDS_MOST INT64_C(9000000000000) /* in the year 2255; as nanoseconds it is 1970 */
+
 static bool end_cut(char *name, const char *end)
 {
     if (!kp_input_has_end(name, end)) return false;
@@ -63,7 +65,8 @@ static bool name_read(const char *name, const struct stat *st, struct kp_found *
     if (!out->is_spool && !end_cut(out->worker, ".pt.trace.json")) return false;
     out->since_ns = out->until_ns = changed_ns;
     char *const dot = strrchr(out->worker, '.'), *end = dot;
-    const int64_t named_ns = dot ? strtoll(dot + 1, &end, 10) : 0;
+    int64_t named_ns = dot ? strtoll(dot + 1, &end, 10) : 0;
+    if (named_ns > 0 && named_ns < MILLISECONDS_MOST) named_ns *= 1000000; /* as older torch writes it */
     if (dot && end > dot + 1 && !*end) {
         *dot = 0;
         out->since_ns = named_ns;
@@ -147,6 +150,17 @@ static bool has_trace(const struct kp_run_folder *folder, const struct kp_found 
     return false;
 }
 
+/* Ours have their ranks in their names: of those one head of each process is enough. */
+static void ranks_note(struct kp_run_folder *folder)
+{
+    for (size_t i = 0; i < folder->count && folder->count > 1; i++) {
+        struct kp_found *const f = &folder->of[i];
+        const bool is_known = i && f[-1].is_ours && kp_found_is_same_worker(f, f - 1);
+        f->is_ours |= is_known;
+        if (f->rank < 0 && !is_known) kp_found_note(f);
+    }
+}
+
 static int found_compare(const void *a, const void *b)
 {
     const struct kp_found *x = a, *y = b;
@@ -161,6 +175,8 @@ int kp_run_folder_read(struct kp_run_folder *folder)
     if (!names) return -errno;
     while ((entry = readdir(names)) != NULL) file_consider(folder, entry->d_name);
     closedir(names);
+    if (folder->count) qsort(folder->of, folder->count, sizeof *folder->of, found_compare);
+    ranks_note(folder);
     if (folder->count) qsort(folder->of, folder->count, sizeof *folder->of, found_compare);
     return 0;
 }

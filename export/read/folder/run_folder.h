@@ -10,7 +10,7 @@ struct kp_found {
     char *path;
     char worker[256];           /* HOST_PID */
     int64_t since_ns, until_ns; /* a trace's time of writing; a spool's first and last write */
-    long rank;                  /* -1: none in the name, or in a spool's head */
+    long rank;                  /* -1: none in the name, or in the head of a spool, or of a trace that is not ours */
     char job[48];               /* its id; "": not known. Set by kp_run_folder_jobs */
     char program[64];           /* the script, or the process's name; set by kp_found_note */
     int64_t begin_ns;           /* of what is recorded in it; set by kp_found_note */
@@ -18,6 +18,7 @@ struct kp_found {
     enum kp_found_kind { KP_FOUND_ANY, KP_FOUND_PYTHON, KP_FOUND_TORCH } kind; /* the same */
     bool is_spool, is_of_run;
     bool is_noted;    /* kp_found_note has read its head */
+    bool is_ours;     /* a trace of libkprof; set by kp_found_note */
     bool is_launcher; /* set by kp_run_folder_drop_launchers */
 };
 /* Files by rank and time. */
@@ -40,10 +41,14 @@ bool kp_found_is_same_worker(const struct kp_found *a, const struct kp_found *b)
 /* False: they are of two jobs that share the folder. */
 bool kp_found_is_same_job(const struct kp_found *a, const struct kp_found *b);
 
+/* --- foundnote.c --- */
+
+/* Notes which process started this trace's process, and what program it is: once. torch's own traces have their rank in
+ * the head alone. */
+void kp_found_note(struct kp_found *f);
+
 /* --- who_ran_whom.c --- */
 
-/* Notes which process started this trace's process, and what program it is: once. */
-void kp_found_note(struct kp_found *f);
 /* Notes the jobs of all ranks: reads the head of one file of each process. */
 void kp_run_folder_jobs(struct kp_run_folder *folder);
 /* How many files are of the run of the newest: of the program that began it, and of what that started. */

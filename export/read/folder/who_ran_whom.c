@@ -9,63 +9,6 @@
 #include "export/read/files/spoolfile.h"
 #include "export/read/parse/kineto_parse.h"
 
-#define FORKED_FROM "\"parent_pid\": \""
-
-#define BASE "\"baseTimeNanoseconds\": "
-#define FIRST "\"ts\":"
-
-struct trace_head {
-    char bytes[8192];
-    size_t used;
-};
-
-static int head_take(void *context, const char *text, size_t bytes)
-{
-    struct trace_head *head = context;
-    const size_t room = sizeof head->bytes - 1 - head->used, n = bytes < room ? bytes : room;
-    memcpy(head->bytes + head->used, text, n);
-    head->used += n;
-    head->bytes[head->used] = 0;
-    return head->used == sizeof head->bytes - 1; /* enough */
-}
-
-/* Copies what stands behind `key` in a head, up to the quote. */
-static void quoted_copy(char *out, size_t room, const char *head, const char *key)
-{
-    const char *const at = strstr(head, key);
-    if (at) snprintf(out, room, "%.*s", (int)strcspn(at + strlen(key), "\""), at + strlen(key));
-}
-
-/* The first time in a trace's head: in microseconds after a base. */
-static int64_t begin_read(const char *head, int64_t unknown)
-{
-    const char *const base = strstr(head, BASE), *const first = strstr(head, FIRST);
-    int64_t ns;
-    if (!base || !first) return unknown;
-    if (__builtin_mul_overflow(strtoll(first + sizeof FIRST - 1, NULL, 10), 1000, &ns)) return unknown;
-    return __builtin_add_overflow(ns, strtoll(base + sizeof BASE - 1, NULL, 10), &ns) ? unknown : ns;
-}
-
-void kp_found_note(struct kp_found *f)
-{
-    struct trace_head head = {.used = 0};
-    char why[256];
-    if (f->is_spool || f->is_noted) return;
-    f->is_noted = true;
-    (void)kp_text_file_each(f->path, head_take, &head, why, sizeof why);
-    const char *const at = strstr(head.bytes, "\"ppid\": ");
-    const char *const forked = strstr(head.bytes, FORKED_FROM); /* a worker's trace */
-    if (forked) f->parent_pid = strtol(forked + sizeof FORKED_FROM - 1, NULL, 10);
-    else f->parent_pid = at ? strtol(at + sizeof "\"ppid\": " - 1, NULL, 10) : 0;
-    f->begin_ns = begin_read(head.bytes, f->since_ns);
-    quoted_copy(f->program, sizeof f->program, head.bytes, "\"args\":{\"name\":\"");
-    quoted_copy(f->program, sizeof f->program, head.bytes, "\"script\": \"");
-    const char *const ours = strstr(head.bytes, "\"kprof\": {"); /* the user's own keys stand before it */
-    if (ours) quoted_copy(f->job, sizeof f->job, ours, "\"job\": \"");
-    if (strstr(head.bytes, "\"torch_version\": ")) f->kind = KP_FOUND_TORCH;
-    else if (strstr(head.bytes, "\"script\": ")) f->kind = KP_FOUND_PYTHON;
-}
-
 void kp_run_folder_jobs(struct kp_run_folder *folder)
 {
     for (size_t i = 0; i < folder->count; i++) {

@@ -20,14 +20,17 @@
 
 static char folder[256];
 
-static void put(const char *name)
+static void put_text(const char *name, const char *text)
 {
     char path[600];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
+    fputs(text, file);
     fclose(file);
 }
+
+static void put(const char *name) { put_text(name, ""); }
 
 static int setup(void **state)
 {
@@ -73,6 +76,52 @@ static void ranks_that_end_together_are_one_run_in_their_order(void **state)
     paths = named;
     assert_int_equal(kp_latest_take("html", &paths, 1, KP_LATEST_RANKS), 2);
     are_two(paths, "a_r2_7." LATE ".pt.trace.json.gz", "b_r10_5." NEW ".pt.trace.json.gz");
+}
+
+/* A file of torch.profiler.tensorboard_trace_handler. */
+static void put_rank(const char *name, long rank, long size)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "{\"schemaVersion\": 1, \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %ld, \"world_size\": %ld}, "
+             "\"traceEvents\": []}",
+             rank, size);
+    put_text(name, text);
+}
+
+static void ranks_of_torchs_own_files_are_in_their_heads(void **state)
+{
+    char **paths = NULL, *named[] = {folder};
+    (void)state;
+    put_rank("node_71." NEW ".pt.trace.json", 1, 2);
+    put_rank("node_70." NEAR ".pt.trace.json", 0, 2);
+    put_rank("node_60." OLD ".pt.trace.json", 0, 2); /* of an earlier run */
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
+    are_two(paths, "node_70." NEAR ".pt.trace.json", "node_71." NEW ".pt.trace.json");
+    paths = named;
+    assert_int_equal(kp_latest_take("view", &paths, 1, KP_LATEST_RANKS), 2);
+    are_two(paths, "node_70." NEAR ".pt.trace.json", "node_71." NEW ".pt.trace.json");
+}
+
+static void one_process_of_torchs_own_files_is_no_rank(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put_rank("node_71." NEW ".pt.trace.json", 0, 1);
+    put_rank("node_70." NEAR ".pt.trace.json", 0, 1);
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 1);
+    assert_string_equal(name_of(paths[0]), "node_70." NEAR ".pt.trace.json");
+}
+
+static void a_time_in_milliseconds_is_as_late_as_one_in_nanoseconds(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put_rank("worker1.1790857037000.pt.trace.json", 1, 2); /* LATER */
+    put_rank("worker0.1790857037001.pt.trace.json", 0, 2);
+    put_rank("h_5." OLD ".pt.trace.json", 0, 2);
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
+    are_two(paths, "worker0.1790857037001.pt.trace.json", "worker1.1790857037000.pt.trace.json");
 }
 
 static void where_all_can_be_looked_at_the_newest_is_first(void **state)
@@ -158,16 +207,6 @@ static void the_name_latest_is_the_latest_run_of_its_folder(void **state)
     paths = named;
     assert_int_equal(kp_latest_take("report", &paths, 1, 0), 1);
     assert_ptr_equal(paths, named);
-}
-
-static void put_text(const char *name, const char *text)
-{
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 /* timeout, 5, ends last; it ran 6, which ran 7. Whose heap is meant depends on what they are. */
@@ -358,6 +397,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_newest_worker_is_the_run_with_all_its_windows, setup),
         cmocka_unit_test_setup(ranks_that_end_together_are_one_run_in_their_order, setup),
+        cmocka_unit_test_setup(ranks_of_torchs_own_files_are_in_their_heads, setup),
+        cmocka_unit_test_setup(one_process_of_torchs_own_files_is_no_rank, setup),
+        cmocka_unit_test_setup(a_time_in_milliseconds_is_as_late_as_one_in_nanoseconds, setup),
         cmocka_unit_test_setup(where_all_can_be_looked_at_the_newest_is_first, setup),
         cmocka_unit_test_setup(the_phases_of_a_process_are_one_run, setup),
         cmocka_unit_test_setup(a_name_that_only_looks_like_a_rank_is_none, setup),

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tracehead.h - the begin of a trace's text */
+#pragma once
+
+#include <stddef.h>
+
+struct kp_tracehead {
+    char bytes[32768]; /* 16 devices have 8 KiB, before the rank */
+    size_t used;
+};
+void kp_tracehead_read(struct kp_tracehead *head, const char *path); /* "": it cannot be read */
