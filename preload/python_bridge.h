@@ -111,6 +111,8 @@ struct kp_pywhere_stack {
 /* Lists the threads of the main interpreter. NULL, or why they cannot be read; no Python: NULL, and no thread. */
 const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uint32_t *count);
 void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out);
+/* The innermost frame of the calling thread, which may be in a signal handler. False: it has none that can be read. */
+bool kp_pywhere_here(struct kp_pywhere_frame *out);
 /* The main thread of a child with the same interpreter. No frame: it cannot be read. True: it was forked and runs no
  * other program. */
 bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out);

@@ -41,7 +41,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 4400, OWN_BYTES = 900, EARLIER_BYTES = 4096 };
+enum { PATH_BYTES = 4400, OWN_BYTES = 1024, EARLIER_BYTES = 4096 };
 #define SHORTLY_NS UINT64_C(30000000000)
 
 static void look(pid_t pid, const int *status)

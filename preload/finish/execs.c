@@ -31,10 +31,11 @@
 #include "collector/format/kp_ends.h"
 #include "collector/record/kp_record.h"
 #include "preload/finish/childends.h"
+#include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
-enum { EXEC_BYTES = 80, WAIT_MS = 100 };
+enum { EXEC_BYTES = 160, WAIT_MS = 100 };
 
 static char word[EXEC_BYTES];
 static int word_status;
@@ -83,13 +84,24 @@ static int came_back(int rc)
     return rc;
 }
 
+/* "_exit with status 3 at train.py:41 main", and whether another thread than the main one calls it. */
+static void leave_note(int status)
+{
+    char text[EXEC_BYTES];
+    struct kp_pywhere_frame at;
+    const bool has_place = kp_pywhere_here(&at) && at.line > 0;
+    const char *const beside = kp_io_tid() == (uint32_t)getpid() ? "" : " (not the main thread)";
+    size_t n = kp_fmt(text, sizeof text, "_exit with status %d", status & 0xff);
+    if (has_place) n += kp_fmt(text + n, sizeof text - n, " at %s:%d %s", kp_path_base(at.file), at.line, at.function);
+    if (n < sizeof text) kp_fmt(text + n, sizeof text - n, "%s", beside);
+    note(text, (status & 0xff) << 8);
+}
+
 /* Of a child that a program forks to run a function (multiprocessing) it is the usual end. */
 static void (*real_leave)(int status);
 static _Noreturn void tap_leave(int status)
 {
-    char text[EXEC_BYTES];
-    kp_fmt(text, sizeof text, "_exit with status %d", status & 0xff);
-    note(text, (status & 0xff) << 8);
+    if (kp_run_is_active() && kp_run_is_owner()) leave_note(status);
     real_leave(status);
     __builtin_unreachable();
 }

@@ -2,12 +2,12 @@
 /*
  * pywhere.c - where the threads of Python stand, read by a thread that has no GIL and is none of them
  *
- * Called by: the thread kprof-control (where.c), through python_bridge.h. One call at a time. Cold.
+ * Called by: the thread kprof-control (where.c), through python_bridge.h; a thread that ends the program. Cold.
  * Owns:      a buffer for a table of lines
- * Locks:     none, not even the GIL
+ * Locks:     none, not even the GIL; a second call meanwhile finds nothing
  * Memory:    64 KB, mapped at the first call
  * On fail:   a frame that cannot be read ends its stack, which says that it is cut
- * Safe in:   signal handlers no; after fork yes
+ * Safe in:   signal handlers: kp_pywhere_here; after fork yes
  *
  * The threads run on meanwhile: their frames change, and code objects may be freed. So the kernel copies everything
  * (kp_io_peek), each object must have the type it should have, and each list has a bound. A thread whose innermost
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_modulepath.h"
 #include "collector/base/kp_path.h"
@@ -37,6 +38,7 @@ struct line_table {
 
 static uint8_t *table_buffer; /* TABLE_BYTES */
 static uint32_t child;        /* whose memory is read; 0: our own */
+static _Atomic bool is_taken; /* what reads frames is one thread at a time */
 static uintptr_t child_shift; /* how far the interpreter's variables lie from ours there */
 
 /* ---- reading ---- */
@@ -224,7 +226,7 @@ static void stack_read(const struct kp_python *python, const void *frame, struct
     }
 }
 
-void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out)
+static void stack_take(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out)
 {
     const struct kp_python *const python = kp_python_get();
     out->count = 0;
@@ -235,6 +237,14 @@ void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_
         out->has_moved = frame_innermost(&python->layout, thread->state) != frame;
         if (!out->has_moved && !out->is_cut) break;
     }
+}
+
+void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out)
+{
+    out->count = 0;
+    if (kp_exchange_acq_rel(&is_taken, true)) return; /* by a thread that ends the program */
+    stack_take(thread, out);
+    kp_store_release(&is_taken, false);
 }
 
 /* ---- threads ---- */
@@ -295,6 +305,27 @@ const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uin
     return NULL;
 }
 
+static bool innermost_describe(const struct kp_python *python, struct kp_pywhere_frame *out)
+{
+    const struct kp_python_layout *const l = &python->layout;
+    uint8_t bytes[FRAME_BYTES];
+    const void *frame = frame_innermost(l, (uintptr_t)python->thread_state());
+    for (unsigned n = 0; frame && n < SKIPPED_MAX && peek(frame, bytes, frame_bytes(l)); n++) {
+        if (!l->frame_owner || bytes[l->frame_owner] < KP_PYTHON_OWNED_BY_C) return frame_describe(python, bytes, out);
+        frame = pointer_in(bytes, l->frame_back);
+    }
+    return false;
+}
+
+bool kp_pywhere_here(struct kp_pywhere_frame *out)
+{
+    const struct kp_python *const python = kp_python_get();
+    if (!python || kp_exchange_acq_rel(&is_taken, true)) return false;
+    const bool is_found = !obstacle(python) && innermost_describe(python, out);
+    kp_store_release(&is_taken, false);
+    return is_found;
+}
+
 /* ---- children ---- */
 
 /* The first place in our structure that has this value, which is where a child's has its own. */
@@ -333,12 +364,14 @@ bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out)
     if (!place_find(own, python->first_thread(own), &first)) return false;
     const uintptr_t type = kp_modulepath_there(pid, (uintptr_t)python->code_type);
     if (!type) return false;
+    if (kp_exchange_acq_rel(&is_taken, true)) return false;
     child = pid;
     child_shift = type - (uintptr_t)python->code_type;
     const void *const state = child_main(python, interpreter, first);
-    if (state) kp_pywhere_stack(&(struct kp_pywhere_thread){.state = (uintptr_t)state}, out);
+    if (state) stack_take(&(struct kp_pywhere_thread){.state = (uintptr_t)state}, out);
     child = 0;
     child_shift = 0;
+    kp_store_release(&is_taken, false);
     const uintptr_t own_code = (uintptr_t)kp_pywhere_child;
     return kp_modulepath_there(pid, own_code) == own_code;
 }

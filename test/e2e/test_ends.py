@@ -10,6 +10,7 @@ import harness
 
 EARLY = "the program (process N) ended without an exit (killed, or by os._exit) after step 4"
 GOOD = "the program ended by itself"
+LEFT = "the program (process N) ended by _exit with status 5 at threading.py:N run (not the main thread) after step 4"
 EXECS = ["execl", "execlp", "execle", "execv", "execvp", "execvpe", "fexecve", "execveat"]  # of C; "exec" is Python's
 ENDS = {  # how it ends: without a parent that knows; where kprof run watches, the signal that it names
     "plain": (GOOD, None),
@@ -17,8 +18,8 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "three": ("the program (process N) ended by exit status 3 after step 4", None),
     "zero": (GOOD, None),
     "c": ("the program (process N) ended by exit status 4 after step 4", None),
-    "_exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
-    "_Exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
+    "_exit": (LEFT, None),
+    "_Exit": ("the program (process N) ended by _exit with status 5 at ends_alone.py:N by_c after step 4", None),
     "exec": ("the program (process N) ended by exec of sh after step 4", None),
     "exec_refused": (GOOD, None),
     **{function: ("the program (process N) ended by exec of sh after step 4", None) for function in EXECS},
@@ -57,7 +58,7 @@ def why(tmp_path, torch_double, how, *flags, pause=0):
     harness.cli("run", *flags, "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, how, str(pause)))
     said = harness.cli("why", folder)
     assert said.returncode == 0, said.stderr
-    return re.sub(r"process \d+", "process N", said.stdout.splitlines()[0])
+    return re.sub(r"process \d+", "process N", re.sub(r"(_exit with status 5 at \w+\.py:)\d+", r"\1N", said.stdout.splitlines()[0]))
 
 
 @pytest.mark.parametrize("how", ENDS)
@@ -89,7 +90,7 @@ BEHIND = {  # the window was over: by what the program, or where kprof run watch
     "worker": (PLANTED % (" (its child process N was killed by SIGKILL: out of memory?)", "lost_a_worker"), None),
     "worker_fault": (PLANTED % (" (its child process N was ended by SIGSEGV)", "lost_a_worker"), None),
     "worker_asked": (PLANTED % ("", "lost_a_worker"), None),  # the program's own wish, as a pool that is closed
-    "_exit": ("the program (process N) ended by _exit with status 5 after step 4", None),
+    "_exit": (LEFT, None),
     "abort": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
     "fault": (WITHOUT, "SIGSEGV"),
     "exec": ("the program (process N) ended by exec of sh after step 4", None),

@@ -131,7 +131,7 @@ void kp_jobends_child(struct kp_kineto *trace, const struct kp_jobends *ends)
     const char *const host = kp_kineto_fact(trace, "host_name");
     const long pid = (long)kp_kineto_pid(trace);
     const struct kp_jobend *last = NULL;
-    char text[80];
+    char text[240];
     for (size_t i = 0; i < ends->count; i++) {
         const struct kp_jobend *const e = &ends->of[i];
         const bool is_child = e->told_by == pid && e->pid != pid && is_of(e, host, e->pid);

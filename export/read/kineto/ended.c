@@ -69,7 +69,7 @@ const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
     const char *const text = kp_ended_exception(trace) ? kp_kineto_fact(trace, "kprof.exception_text") : NULL;
     const char *const child = kp_kineto_fact(trace, KP_ENDED_CHILD);
     char quoted[KP_ENDED_TEXT_BYTES];
-    snprintf(out, bytes, "%s%.60s%s%s%.80s%s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "",
+    snprintf(out, bytes, "%s%.160s%s%s%.160s%s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "",
              kp_ended_text(quoted, sizeof quoted, text), child ? " (its child process " : "", child ? child : "",
              child ? ")" : "");
     return out;

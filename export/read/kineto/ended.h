@@ -28,7 +28,7 @@ bool kp_ended_badly(const struct kp_kineto *trace);
 /* Writes "by SIGKILL", or that where it is not noted: behind "killed" or "ended"; and which child crashed shortly
  * before. Returns `out`. */
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace);
-enum { KP_ENDED_WAY_BYTES = 340 };
+enum { KP_ENDED_WAY_BYTES = 540 };
 /* Writes an exception's text behind a blank and in quotes, and a remark where it hides what happened; "" for "" or
  * NULL. Returns `out`. */
 const char *kp_ended_text(char *out, size_t bytes, const char *text);
@@ -53,7 +53,7 @@ const char *kp_ended_signal_name(int number, char *room, size_t bytes);
 bool kp_ended_by_crash(const char *by);
 
 /* How a process ended, as its launcher was told, and as it said itself: a line of HOST_PID.ends. */
-enum { KP_JOBEND_BYTES = 32 };
+enum { KP_JOBEND_BYTES = 168 };
 struct kp_jobend {
     long pid, rank, step;     /* rank -1: of no job, or not known; step -1: none, or not known */
     long told_by;             /* the process whose file has the line */
