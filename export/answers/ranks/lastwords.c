@@ -17,7 +17,8 @@
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
-enum { LONG_STEPS = 4 }; /* no step, but what the program does behind the last one */
+#define SHORT_NS INT64_C(50000) /* 0.0 ms */
+enum { LONG_STEPS = 4 };        /* no step, but what the program does behind the last one */
 
 /* The innermost op that had no end, of the thread that opened one last; -1: none. */
 static int64_t open_find(const struct kp_tree *tree)
@@ -131,7 +132,7 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
         const int64_t ns = tree->nodes[open].end_ns - tree->nodes[open].start_ns + after_ns;
         name_put(&w, tree, (size_t)open);
         snprintf(text, sizeof text, ", which had run for %s%.1f ms", after_ns > 0 ? "" : "at least ", (double)ns / 1e6);
-        put(&w, text);
+        put(&w, ns < SHORT_NS ? ", which had just begun" : text);
     }
     memory_put(&w, tree->trace);
     return out;

@@ -7,13 +7,15 @@
 #define KILLED "\"kprof\":{\"complete\":false,\"ended_by\":\"SIGKILL\""
 #define STACK ",\"Call stack\":\"evaluation.py(16): similarity;train.py(8): main\""
 
+static int64_t sub_us = 300; /* how long aten::sub has been open */
+
 static const char *words_of(struct little *t, const char *head, const char *args)
 {
     static char words[KP_LASTWORDS_BYTES];
     snprintf(t->head, sizeof t->head, "%s},", head);
     trace_of(t, "step 4 0 1000; op aten::mm 0 900; step 5 1000 1000");
     event(t, "cpu_op", "aten::linear", 1, 2100, 400, args);
-    event(t, "cpu_op", "aten::sub", 1, 2200, 300, args);
+    event(t, "cpu_op", "aten::sub", 1, 2200, sub_us, args);
     assert_int_equal(choose(t, &everything), 0);
     return kp_lastwords(words, sizeof words, &t->tree, &t->chosen);
 }
@@ -37,6 +39,14 @@ static void without_a_parent_its_time_is_a_least(void **state)
 {
     assert_string_equal(words_of(*state, KILLED, "\"finished\":false"),
                         " in step 6, in aten::sub, which had run for at least 0.3 ms");
+}
+
+static void an_op_of_no_time_had_just_begun(void **state)
+{
+    sub_us = 20;
+    assert_string_equal(words_of(*state, KILLED, "\"finished\":false"),
+                        " in step 6, in aten::sub, which had just begun");
+    sub_us = 300;
 }
 
 static void where_nothing_was_open_the_last_step_is_told(void **state)
@@ -72,6 +82,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(the_innermost_open_op_and_its_line_are_told),
         LITTLE(without_a_parent_its_time_is_a_least),
+        LITTLE(an_op_of_no_time_had_just_begun),
         LITTLE(where_nothing_was_open_the_last_step_is_told),
         LITTLE(an_exception_has_its_line_and_the_step_before),
         LITTLE(an_exception_for_want_of_memory_says_what_lacked),
