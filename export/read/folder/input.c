@@ -18,6 +18,7 @@
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/spool_export.h"
 #include "export/read/folder/trace_source.h"
+#include "export/read/folder/tracehead.h"
 #include "export/show/say.h"
 #include "export/show/units.h"
 
@@ -217,11 +218,16 @@ static bool is_plain(const char *file)
     return plain;
 }
 
+static int other_filter(const struct dirent *entry)
+{
+    return kp_tracehead_may_be(entry->d_name) && !kp_input_is_trace(entry->d_name);
+}
+
 /* How many traces were added, or -errno. With `running` spools are: it counts those of programs that run. */
-static int folder_scan(struct kp_input *input, const char *path, int *running)
+static int folder_scan(struct kp_input *input, const char *path, int (*filter)(const struct dirent *), int *running)
 {
     struct dirent **entries;
-    int count = scandir(path, &entries, running ? spool_filter : trace_filter, alphasort), rc = 0;
+    int count = scandir(path, &entries, filter, alphasort), rc = 0;
     if (count < 0) {
         rc = -errno;
         kp_cli_say(stderr, "kprof: %s: %s", path, kp_cli_read_why(-rc));
@@ -232,7 +238,7 @@ static int folder_scan(struct kp_input *input, const char *path, int *running)
         char *file = NULL;
         if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) file = NULL;
         free(entries[i]);
-        if (!file || !is_plain(file)) {
+        if (!file || !is_plain(file) || (filter == other_filter && !kp_tracehead_is_trace(file))) {
             free(file);
             continue;
         }
@@ -307,9 +313,10 @@ static void nothing_say(const char *path)
 
 static int folder_add(struct kp_input *input, const char *path)
 {
-    int running = 0, count = folder_scan(input, path, NULL);
+    int running = 0, count = folder_scan(input, path, trace_filter, NULL);
     if (count > 0) kp_input_mention_spools(path);
-    else if (count == 0) count = folder_scan(input, path, &running);
+    else if (count == 0) count = folder_scan(input, path, spool_filter, &running);
+    if (count == 0) count = folder_scan(input, path, other_filter, NULL);
     if (count > 0 && running) running_say(path, count > 1);
     if (count == 0) nothing_say(path);
     return count > 0 ? 0 : count ? count : -ENOENT;

@@ -4,7 +4,7 @@
  *
  * A file is WORKER.NANOSECONDS.pt.trace.json[.gz], or WORKER.NANOSECONDS.kprof of a run without a trace yet. A worker
  * is a process: HOST_PID, or HOST_rRANK_PID in a job of several ranks. A spool's name has no rank: its head has the
- * launcher's variables.
+ * launcher's variables. Where no file has such a name, others count that end in .json[.gz] and begin as a trace does.
  */
 #include "export/read/folder/run_folder.h"
 
@@ -20,6 +20,7 @@
 #include "collector/base/kp_rank.h"
 #include "collector/format/kp_format.h"
 #include "export/read/folder/trace_source.h"
+#include "export/read/folder/tracehead.h"
 
 #define MILLISECONDS_MOST INT64_C(9000000000000) /* in the year 2255; as nanoseconds it is 1970 */
 
@@ -55,14 +56,14 @@ static long rank_cut(char *worker)
     return rank;
 }
 
-/* False: no trace and no spool. A name without a time has the time of its last change. */
-static bool name_read(const char *name, const struct stat *st, struct kp_found *out)
+/* False: no spool, and no name with the end of a trace's. One without a time has the time of its last change. */
+static bool name_read(const char *name, const char *trace_end, const struct stat *st, struct kp_found *out)
 {
     const int64_t changed_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
     snprintf(out->worker, sizeof out->worker, "%s", name);
     out->is_spool = end_cut(out->worker, ".kprof");
     (void)end_cut(out->worker, ".gz");
-    if (!out->is_spool && !end_cut(out->worker, ".pt.trace.json")) return false;
+    if (!out->is_spool && !end_cut(out->worker, trace_end)) return false;
     out->since_ns = out->until_ns = changed_ns;
     char *const dot = strrchr(out->worker, '.'), *end = dot;
     int64_t named_ns = dot ? strtoll(dot + 1, &end, 10) : 0;
@@ -119,13 +120,15 @@ static void spool_head_note(struct kp_found *f)
     snprintf(f->job, sizeof f->job, "%.*s", (int)sizeof f->job - 1, job ? job : "");
 }
 
-static void file_consider(struct kp_run_folder *folder, const char *name)
+static void file_consider(struct kp_run_folder *folder, const char *name, bool of_others)
 {
     struct kp_found found = {0};
     struct stat st;
     if (asprintf(&found.path, "%s/%s", folder->path, name) < 0) return;
     /* The user did not name the file: only a plain one is opened. */
-    if (stat(found.path, &st) != 0 || !S_ISREG(st.st_mode) || !name_read(name, &st, &found)) {
+    if (stat(found.path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        !name_read(name, of_others ? ".json" : ".pt.trace.json", &st, &found) ||
+        (of_others && !kp_tracehead_is_trace(found.path))) {
         free(found.path);
         return;
     }
@@ -168,12 +171,20 @@ static int found_compare(const void *a, const void *b)
     return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1) : strcmp(x->path, y->path);
 }
 
+static void names_consider(struct kp_run_folder *folder, DIR *names, bool of_others)
+{
+    const struct dirent *entry;
+    rewinddir(names);
+    while ((entry = readdir(names)) != NULL)
+        if (!of_others || kp_tracehead_may_be(entry->d_name)) file_consider(folder, entry->d_name, of_others);
+}
+
 int kp_run_folder_read(struct kp_run_folder *folder)
 {
     DIR *const names = opendir(folder->path);
-    const struct dirent *entry;
     if (!names) return -errno;
-    while ((entry = readdir(names)) != NULL) file_consider(folder, entry->d_name);
+    names_consider(folder, names, false);
+    if (!folder->count) names_consider(folder, names, true);
     closedir(names);
     if (folder->count) qsort(folder->of, folder->count, sizeof *folder->of, found_compare);
     ranks_note(folder);

@@ -103,6 +103,20 @@ static void ranks_of_torchs_own_files_are_in_their_heads(void **state)
     are_two(paths, "node_70." NEAR ".pt.trace.json", "node_71." NEW ".pt.trace.json");
 }
 
+static void ranks_in_files_of_other_names_are_one_run(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put_rank("rank-1.json", 1, 2);
+    put_rank("rank-0.json", 0, 2);
+    put_text("config.json", "{\"rank\": 2}");
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
+    are_two(paths, "rank-0.json", "rank-1.json");
+    put_rank("h_5." OLD ".pt.trace.json", 0, 1);
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 1);
+    assert_string_equal(name_of(paths[0]), "h_5." OLD ".pt.trace.json");
+}
+
 static void one_process_of_torchs_own_files_is_no_rank(void **state)
 {
     char **paths = NULL;
@@ -398,6 +412,7 @@ int main(void)
         cmocka_unit_test_setup(the_newest_worker_is_the_run_with_all_its_windows, setup),
         cmocka_unit_test_setup(ranks_that_end_together_are_one_run_in_their_order, setup),
         cmocka_unit_test_setup(ranks_of_torchs_own_files_are_in_their_heads, setup),
+        cmocka_unit_test_setup(ranks_in_files_of_other_names_are_one_run, setup),
         cmocka_unit_test_setup(one_process_of_torchs_own_files_is_no_rank, setup),
         cmocka_unit_test_setup(a_time_in_milliseconds_is_as_late_as_one_in_nanoseconds, setup),
         cmocka_unit_test_setup(where_all_can_be_looked_at_the_newest_is_first, setup),

@@ -245,6 +245,28 @@ static void without_room_for_a_copy_it_is_not_read(void **state)
 }
 
 /* Nobody named them: a pipe would be waited for. */
+static void traces_of_other_names_are_known_by_their_begin_where_none_has_the_usual(void **state)
+{
+    struct kp_input input;
+    (void)state;
+    put("rank-1.json", "{\"distributedInfo\": {\"rank\": 1}, \"traceEvents\": []}");
+    put("rank-0.json", "{\"schemaVersion\": 1,\n  \"deviceProperties\": [");
+    put("config.json", "{\"lr\": 0.1}");
+    put("et.json", "{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": []}");
+    put(".hidden.json", "{\"traceEvents\": []}");
+    put("notes.txt", "{\"traceEvents\": []}");
+    assert_int_equal(kp_input_open(&input, folder, NULL), 0);
+    assert_int_equal(input.count, 2);
+    assert_string_equal(input.of[0].path, in_folder("rank-0.json"));
+    assert_string_equal(input.of[1].path, in_folder("rank-1.json"));
+    kp_input_close(&input);
+    put("a.pt.trace.json", "{}");
+    assert_int_equal(kp_input_open(&input, folder, NULL), 0);
+    assert_int_equal(input.count, 1);
+    assert_string_equal(input.of[0].path, in_folder("a.pt.trace.json"));
+    kp_input_close(&input);
+}
+
 static void what_is_no_file_in_a_folder_is_passed_over(void **state)
 {
     struct kp_input input;
@@ -292,6 +314,7 @@ int main(void)
         cmocka_unit_test_setup(a_folder_with_spools_only_exports_them, setup),
         cmocka_unit_test_setup(a_spool_that_others_may_change_is_read_from_a_copy, setup),
         cmocka_unit_test_setup(without_room_for_a_copy_it_is_not_read, setup),
+        cmocka_unit_test_setup(traces_of_other_names_are_known_by_their_begin_where_none_has_the_usual, setup),
         cmocka_unit_test_setup(what_is_no_file_in_a_folder_is_passed_over, setup),
         cmocka_unit_test_setup(a_spool_cut_to_its_head_is_an_error, setup),
     };
