@@ -200,12 +200,14 @@ bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns)
     return schedstat_look("/proc/thread-self/schedstat", had_ns, waited_ns);
 }
 
-/* /proc/self is of the first thread. */
+/* /proc/self is of the first thread. The kernel counts the caller's time for the clock, and takes its core if its slice
+ * has ended: so the waits are read before, and that one counts for the step that begins. */
 static bool core_look(struct core_times *out)
 {
+    const bool is_known = core.is_helper ? schedstat_look("/proc/self/schedstat", &out->had_ns, &out->waited_ns)
+                                         : kp_procfacts_thread(&out->had_ns, &out->waited_ns);
     out->program_ns = kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if (!core.is_helper) return kp_procfacts_thread(&out->had_ns, &out->waited_ns);
-    return schedstat_look("/proc/self/schedstat", &out->had_ns, &out->waited_ns);
+    return is_known;
 }
 
 static void core_begin(void)
