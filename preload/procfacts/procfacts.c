@@ -157,13 +157,13 @@ void kp_procfacts_note_end(void)
 
 /* ---- the wait for a core ---- */
 
-#define LOOK_NS (5 * MS)   /* between two looks: one takes some 6 us, a thousandth of that */
-#define NOTE_NS (100 * MS) /* between two notes */
-enum { NOTE_PART = 100 };
-#define BEHIND_NS (50 * MS) /* what comes so long behind the last step is no time of a step */
+#define LOOK_NS (5 * MS)                     /* between two looks: one takes some 6 us, a thousandth of that */
+#define NOTE_NS (100 * MS)                   /* between two notes */
+enum { NOTE_PART = 100, PROGRAM_PART = 20 }; /* of the window's time: between two notes, and two of at_program */
+#define BEHIND_NS (50 * MS)                  /* what comes so long behind the last step is no time of a step */
 static struct core_times {
     uint64_t had_ns, waited_ns, program_ns; /* program_ns: all its threads had a core */
-} at_begin, at_look;
+} at_begin, at_look, at_program;            /* at_program: when program_ns was asked for */
 static struct {
     pthread_t thread;         /* which opened the window, and steps */
     bool is_known, is_helper; /* is_helper: it is one of ours, as kprof-follow is. The program's first thread counts */
@@ -173,6 +173,7 @@ static struct {
     uint64_t look_ns, step_ns;      /* when the last look was, and when the last step ended; 0: none yet */
     uint64_t first_step, last_step; /* ended since the last look */
     uint64_t begin_ns, note_ns;     /* of the first look, and of the last note */
+    uint64_t program_ns;            /* of at_program */
 } core;
 
 bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns)
@@ -200,13 +201,19 @@ bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns)
     return schedstat_look("/proc/thread-self/schedstat", had_ns, waited_ns);
 }
 
-/* /proc/self is of the first thread. The kernel counts the caller's time for the clock, and takes its core if its slice
- * has ended: so the waits are read before, and that one counts for the step that begins. */
-static bool core_look(struct core_times *out)
+/*
+ * /proc/self is of the first thread. For the clock the kernel counts the caller's time, and takes its core where its slice
+ * has ended: so it is asked now and then, and behind the waits. Meanwhile the other threads count as if they slept.
+ */
+static bool core_look(struct core_times *out, uint64_t now_ns, bool has_program)
 {
     const bool is_known = core.is_helper ? schedstat_look("/proc/self/schedstat", &out->had_ns, &out->waited_ns)
                                          : kp_procfacts_thread(&out->had_ns, &out->waited_ns);
-    out->program_ns = kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    out->program_ns =
+        has_program ? kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID) : at_program.program_ns + (out->had_ns - at_program.had_ns);
+    if (!has_program) return is_known;
+    at_program = *out;
+    core.program_ns = now_ns;
     return is_known;
 }
 
@@ -214,9 +221,9 @@ static void core_begin(void)
 {
     core.thread = pthread_self();
     core.is_helper = is_helper();
-    core.is_known = core_look(&at_begin);
-    at_look = at_begin;
     core.begin_ns = core.note_ns = core.look_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    core.is_known = core_look(&at_begin, core.begin_ns, true);
+    at_look = at_begin;
     core.step_ns = 0;
     core.has_steps = false;
     kp_corewaits_begin(core.window);
@@ -261,10 +268,11 @@ static void core_note_early(void)
 }
 
 /* What the thread waited since the last look is the wait of the steps that ended since. */
-static bool core_look_again(uint64_t now_ns)
+static bool core_look_again(uint64_t now_ns, bool is_last)
 {
     struct core_times now;
-    if (!core_look(&now)) return false;
+    const bool is_due = now_ns - core.program_ns >= (now_ns - core.begin_ns) / PROGRAM_PART;
+    if (!core_look(&now, now_ns, is_last || is_due)) return false;
     if (core.has_steps)
         kp_corewaits_add(core.first_step, core.last_step, now.waited_ns - at_look.waited_ns, now_ns - core.look_ns);
     at_look = now;
@@ -287,7 +295,7 @@ void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step)
     core.last_step = step;
     core.step_ns = now_ns;
     kp_store_release(&before.is_over, 1);
-    if (now_ns - core.look_ns >= LOOK_NS) (void)core_look_again(now_ns);
+    if (now_ns - core.look_ns >= LOOK_NS) (void)core_look_again(now_ns, false);
     kp_residents_step(step, now_ns);
 }
 
@@ -296,7 +304,7 @@ static bool core_end(void)
 {
     const uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
     const bool is_long_after = core.step_ns && now_ns - core.step_ns >= BEHIND_NS;
-    return is_long_after || core_look_again(now_ns);
+    return is_long_after || core_look_again(now_ns, true);
 }
 
 static void core_note(uint32_t window)
