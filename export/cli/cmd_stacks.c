@@ -141,8 +141,8 @@ static void told_say(struct stacks_command *s, const struct kp_wall_told *told)
         kp_cli_say(stderr, "kprof stacks: %s: no Python frames; record with --with-stack (KPROF_WITH_STACK=ops)",
                    s->label);
     if (told->threads && s->wall.metric == KP_WALL_CPU && !s->wall.threads)
-        kp_cli_say(stderr, "kprof stacks: %s: %zu other thread%s, busy %.1f ms, left out; --threads shows %s", s->label,
-                   told->threads, kp_units_s(told->threads), (double)told->threads_ns / 1e6,
+        kp_cli_say(stderr, "kprof stacks: %s: %zu other thread%s, %.1f ms in calls, left out; --threads shows %s",
+                   s->label, told->threads, kp_units_s(told->threads), (double)told->threads_ns / 1e6,
                    told->threads == 1 ? "it" : "them");
 }
 

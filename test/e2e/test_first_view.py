@@ -491,6 +491,18 @@ def test_a_wait_outside_of_operators_is_not_said_to_be_one(tmp_path):
     assert re.search(r"^time +100\.0 % in operators and calls of the GPU's runtime, .*\nGPU .* the host waits for it 97\.0 %$", told("report", outside), re.M)
 
 
+def test_a_thread_that_torch_does_not_know_is_no_main_thread(tmp_path):
+    """torch writes 0 as process and thread of one that runs no op, as tqdm's monitor: its wait is no time of the program."""
+    monitor = [{**event(name, "python_function", ts, 1000 - ts), "pid": 0, "tid": 0}
+               for ts, name in enumerate(["threading.py(1032): _bootstrap", "tqdm/_monitor.py(60): run", "threading.py(359): wait"])]
+    work = [event("aten::mm", "cpu_op", 100, 500, tid=5), event("aten::add", "cpu_op", 600, 300, tid=5)]
+    trace = write(tmp_path / "a.pt.trace.json", [*monitor, *work])
+    report = told("report", trace)
+    assert "threading.py(359): wait" not in report and re.search(r"^aten::mm +0\.500 +62\.\d ", report, re.M), report
+    stacks = harness.cli("stacks", trace)
+    assert "aten::mm 500" in stacks.stdout and "1 other thread, 1.0 ms in calls, left out" in stacks.stderr, stacks.stdout + stacks.stderr
+
+
 def test_counts_of_one_are_in_the_singular(tmp_path):
     events = []
     for i in range(2):

@@ -67,7 +67,7 @@ static bool is_last_call(const struct kp_tree *tree, size_t i)
 {
     const struct kp_node *const n = &tree->nodes[i];
     const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-    return n->is_python && e->tid == e->pid && *kp_kineto_text(tree->trace, e->name) != '<' &&
+    return n->is_python && kp_kineto_is_main_thread(e) && *kp_kineto_text(tree->trace, e->name) != '<' &&
            (is_open(tree, i) || n->end_ns >= tree->trace->end_ns);
 }
 

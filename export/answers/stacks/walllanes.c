@@ -29,7 +29,7 @@ static void lane_note(struct kp_walllane *lane, const struct kp_tree *tree, uint
     if (!lane->count || n->end_ns > lane->to) lane->to = n->end_ns;
     *KP_KINETO_NEXT(lane->nodes, lane->count, lane->capacity) = node;
     lane->tid = e->tid;
-    lane->is_process = e->tid == e->pid;
+    lane->is_process = kp_kineto_is_main_thread(e);
     lane->is_named |= e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID);
     lane->is_engine |= e->kind == KP_KINETO_OP && part == KP_PART_BACKWARD;
     lane->has_other |= e->kind == KP_KINETO_OP && part != KP_PART_BACKWARD;
@@ -38,13 +38,14 @@ static void lane_note(struct kp_walllane *lane, const struct kp_tree *tree, uint
 static bool is_engine_alone(const struct kp_walllane *lane) { return lane->is_engine && !lane->has_other; }
 
 /* The main thread has most of the steps, or else the process's own id, or else comes first. A thread of the engine
- * alone has passes that end steps, but is not it. */
+ * alone has passes that end steps, but is not it. torch gives 0 to a thread that runs no op. */
 static bool is_rather_main(const struct kp_walllane *lane, const struct kp_walllane *than)
 {
     const bool is_alone = is_engine_alone(lane);
     if (is_alone != is_engine_alone(than)) return !is_alone;
     if (lane->steps != than->steps) return lane->steps > than->steps;
-    return lane->is_process && !than->is_process;
+    if (lane->is_process != than->is_process) return lane->is_process;
+    return lane->tid && !than->tid;
 }
 
 void kp_walllanes_find(struct kp_walllanes *l, const struct kp_tree *tree, const uint8_t *parts)

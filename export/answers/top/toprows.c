@@ -123,7 +123,7 @@ static bool is_continued(const struct building *b, size_t node)
 bool kp_top_is_idle(const struct kp_tree *tree, const struct kp_node *node)
 {
     const struct kp_kineto_event *e = event_of(tree, node);
-    return node->is_python && e->tid != e->pid && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
+    return node->is_python && !kp_kineto_is_main_thread(e) && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
            kp_namefacts(tree->trace, e->name) & KP_NAME_IDLE;
 }
 

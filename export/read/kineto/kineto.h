@@ -150,6 +150,8 @@ static inline uint64_t kp_tree_thread(const struct kp_kineto_event *e)
 {
     return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
 }
+/* Has its thread the number of its process? torch gives 0 for both to a thread of Python that runs no op. */
+static inline bool kp_kineto_is_main_thread(const struct kp_kineto_event *e) { return e->tid == e->pid && e->tid; }
 static inline uint32_t kp_kineto_shapes(const struct kp_kineto_event *e)
 {
     return e->flags & KP_KINETO_LISTS ? e->concrete : e->shapes;
