@@ -16,7 +16,7 @@
 #include "export/read/files/procstate.h"
 #include "export/show/say.h"
 #include "export/show/units.h"
-#include "export/read/symbols/plainname.h"
+#include "export/show/plainname.h"
 #include "export/read/folder/written.h"
 #include "export/kp_export.h"
 

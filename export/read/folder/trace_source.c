@@ -16,7 +16,7 @@
 #include "export/read/files/progress.h"
 #include "export/show/say.h"
 #include "export/read/folder/heapprofile.h"
-#include "export/read/symbols/plainname.h"
+#include "export/show/plainname.h"
 #include "export/read/files/spoolfile.h"
 #include "export/kp_export.h"
 #include "export/read/parse/kineto_parse.h"

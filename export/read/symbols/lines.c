@@ -18,7 +18,7 @@
 #include "export/read/files/budget.h"
 #include "export/read/symbols/debugfile.h"
 #include "export/read/symbols/elfhead.h"
-#include "export/read/symbols/plainname.h"
+#include "export/show/plainname.h"
 #include "export/show/say.h"
 #include "export/read/store/stringtable.h"
 

@@ -24,7 +24,7 @@ struct kp_demangle {
 };
 /*
  * cpp replaces the C++ library's function, or is NULL. A reader of spools of any origin needs it, since that function
- * may never return for a hostile name (export/read/symbols/plainname.c).
+ * may never return for a hostile name (export/show/plainname.c).
  */
 void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load,
                       const char *(*cpp)(const char *mangled));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/read/symbols/plainname.h"
+#include "export/show/plainname.h"
 #include "export/read/symbols/addr_ranges.h"
 #include "test/support/support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* plainname_none.c - stands in for plainname.c in a build without libiberty */
-#include "export/read/symbols/plainname.h"
+#include "export/show/plainname.h"
 
 #include <stddef.h>
 

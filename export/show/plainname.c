@@ -7,7 +7,7 @@
  * A name may refer to its own parts. 300 letters, with each part twice the part before, expand to 30 GB. So libiberty
  * gives the name piece by piece, and a longjmp leaves it when the name is too long. It holds no heap memory then.
  */
-#include "export/read/symbols/plainname.h"
+#include "export/show/plainname.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
