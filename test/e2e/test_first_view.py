@@ -503,6 +503,27 @@ def test_a_thread_that_torch_does_not_know_is_no_main_thread(tmp_path):
     assert "aten::mm 500" in stacks.stdout and "1 other thread, 1.0 ms in calls, left out" in stacks.stderr, stacks.stdout + stacks.stderr
 
 
+def test_long_names_of_one_family_are_told_apart(tmp_path):
+    """Kernels of rocBLAS and Inductor have most of their names in common: cut to the same they would be one row for the reader."""
+    tiles = "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT{}x16x64_MI16x16x1_SN_LDSB1_AFC0_AFEM1_AFEM1_ASEM1_CLR1_CADS0_DTVB0_EPS0_{}"
+    names = [tiles.format(256, "WG32"), tiles.format(256, "WG64"), tiles.format(128, "WG64"), "triton_red_fused__unsafe_view_add_addmm_mul_native_layer_norm_19",
+             "triton_red_fused__unsafe_view_add_addmm_mul_native_layer_norm_20", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >"]
+    trace = write(tmp_path / "a.pt.trace.json", [event(name, "kernel", 100 * i, 90 - i, tid=7, device=0, stream=7) for i, name in enumerate(names)])
+    for flags in ((), ("--by", "kernel")):
+        shown = [line.split("  ")[0] for line in told("report", *flags, trace).splitlines() if line.startswith(("Cijk", "triton", "void", "vectorized"))]
+        assert len(shown) == len(set(shown)) == 6, shown
+        assert max(map(len, shown)) <= (72 if flags else 52)
+    assert any(re.match("Cijk_.*MT128x16x64", name) for name in shown) and any(name.endswith("_19") for name in shown), shown
+
+
+def test_a_kernel_by_its_linkers_name_is_shown_as_c(tmp_path):
+    """ROCm's tracer writes some kernels so."""
+    trace = write(tmp_path / "a.pt.trace.json", [event("_ZN5aiter10add_kernelIfEEvPT_i", "kernel", 0, 90, tid=7, device=0, stream=7)])
+    assert re.search(r"^void aiter::add_kernel<float>\(float\*, int\) +0\.090 ", told("report", trace), re.M)
+    assert re.search(r"^aiter::add_kernel<float>\(float\*, int\) +0\.090 ", told("report", "--by", "kernel", trace), re.M)
+    assert json.loads(told("report", "--json", trace))["rows"][0]["name"] == "_ZN5aiter10add_kernelIfEEvPT_i"  # as the file has it
+
+
 def test_counts_of_one_are_in_the_singular(tmp_path):
     events = []
     for i in range(2):

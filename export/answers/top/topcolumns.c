@@ -2,12 +2,15 @@
 /* topcolumns.c - the cells of a row of `kprof report`, by the columns of topcolumns.def */
 #include "export/answers/top/toptable.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "export/read/frames/modulename.h"
+#include "export/show/plainname.h"
 #include "export/show/letters.h"
 
-enum { NAME_MOST = 52, KERNEL_MOST = 72, LINE_MOST = 72 };
+enum { NAME_MOST = 52, KERNEL_MOST = 72, LINE_MOST = 72, NAME_BYTES = 1024 };
+enum { ALIKE_MOST = 200 }; /* rows of a table in which each is compared with each */
 
 static bool by_kernel(const struct kp_top *top) { return top->by == KP_TOP_BY_KERNEL; }
 bool kp_top_shows_memory(const struct kp_top *top) { return top->has_memory && !by_kernel(top); }
@@ -17,6 +20,11 @@ double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
 {
     const double all = top->has_gpu ? top->sum.cost.gpu_self_ns : top->sum.cost.self_ns;
     return all > 0 ? (top->has_gpu ? row->cost.gpu_self_ns : row->cost.self_ns) / all : 0;
+}
+
+size_t kp_top_shown(const struct kp_top_report *r)
+{
+    return r->most && r->most < r->top->count ? r->most : r->top->count;
 }
 
 /* ---- cells ---- */
@@ -66,11 +74,52 @@ static void kernel_shorten(char *text)
             memmove(at, at + strlen(common[i]), strlen(at + strlen(common[i])) + 1);
 }
 
-static const char *name_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
+static char *name_whole(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
-    kp_top_row_name(top, row, out, bytes);
+    /* ROCm's tracer writes some kernels as the linker knows them. */
+    const char *const plain = row->name ? kp_plainname_cpp(kp_kineto_text(top->trace, row->name)) : NULL;
+    if (plain) snprintf(out, bytes, "%s", plain);
+    else kp_top_row_name(top, row, out, bytes);
     if (by_kernel(top)) kernel_shorten(out);
-    return text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST, kp_top_is_by_place(top));
+    return out;
+}
+
+/* Where a name begins to differ from those of the table that would be cut to the same; 0: none would. */
+static size_t differs_at(const struct kp_top_report *r, const char *name, size_t most)
+{
+    char other[NAME_BYTES];
+    size_t least = 0;
+    const size_t rows = kp_top_shown(r);
+    if (strlen(name) <= most || rows > ALIKE_MOST) return 0;
+    for (size_t i = 0; i < rows; i++) {
+        name_whole(r->top, &r->top->rows[i], other, sizeof other);
+        size_t same = 0;
+        while (name[same] && name[same] == other[same]) same++;
+        if (name[same] != other[same] && same >= most - 3 && (!least || same < least)) least = same;
+    }
+    return least;
+}
+
+/* Writes the begin of a name and the word in which it differs: kernels of one family have 60 letters in common. */
+static const char *name_apart(char *out, size_t bytes, size_t at, size_t most)
+{
+    char text[NAME_BYTES];
+    const size_t head = most / 3;
+    size_t word = at;
+    while (word > head && at - word < most / 3 && isalnum((unsigned char)out[word - 1])) word--;
+    while (word > head && head + 2 + strlen(out + word) < most) word--; /* the room is used */
+    snprintf(text, sizeof text, "%.*s..%s", (int)head, out, out + word);
+    snprintf(out, bytes, "%s", text);
+    return text_fit(out, bytes, (int)most, false);
+}
+
+static const char *name_fit(const struct kp_top_report *r, const struct kp_top_row *row, char *out, size_t bytes)
+{
+    const bool keep_end = kp_top_is_by_place(r->top);
+    const int most = by_kernel(r->top) ? KERNEL_MOST : NAME_MOST;
+    name_whole(r->top, row, out, bytes);
+    const size_t at = keep_end ? 0 : differs_at(r, out, (size_t)most);
+    return at ? name_apart(out, bytes, at, (size_t)most) : text_fit(out, bytes, most, keep_end);
 }
 
 static const char *shapes_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
@@ -114,11 +163,6 @@ static double memory(const struct kp_top *top, const struct kp_top_row *row)
 }
 
 /* ---- the table ---- */
-
-size_t kp_top_shown(const struct kp_top_report *r)
-{
-    return r->most && r->most < r->top->count ? r->most : r->top->count;
-}
 
 static bool with_callers(const struct kp_top_report *r)
 {
