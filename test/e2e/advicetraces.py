@@ -607,6 +607,19 @@ def lasts(lengths, usual, cost=0):
     return trace
 
 
+def fades(late):
+    """From the seventh of 30 steps on an op lasts `late` microseconds instead of 20, on equal sizes."""
+    trace, base, steps = Trace(kprof=CALM, cost=(late - 20) * 24 / 30), 10000, 30
+    for number in range(steps):
+        at = base
+        for name, dur, line in (("aten::mm", 900, WELL), ("aten::mul", 40, WELL), ("aten::sqrt", late if number >= 6 else 20, SICK), ("aten::add", 40, WELL)):
+            trace.add("cpu_op", name, 1, at, dur, **{"Call stack": line, "Input Dims": [[64, 64]]})
+            at += dur
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, base, at - base)
+        base = at
+    return trace
+
+
 GB = 1 << 30
 OUTLIERS = [1000, 1002, 998, 1900, 1001, 1003, 2900, 999, 1000, 1002]  # median 1001.5
 DRIFT = [1000 + 50 * i for i in range(12)]  # the first third's median is 1075
@@ -661,6 +674,7 @@ SICKNESSES = {
     "growing-cat": lambda: keeps_old(4),
     "python-backward": lambda: differentiates(300),
     "loop-in-function": lambda: steps_through(40, 4),
+    "op-slows-down": lambda: fades(300),
     "sort-for-few": lambda: ranks_scores("aten::slice", ["1", "0", "64", "1"]),
     "parametrized-again": lambda: parametrizes(0),
     "dense-embedding-gradient": lambda: embeds(5000),
@@ -728,6 +742,7 @@ TWINS = {
     "growing-cat": lambda: keeps_old(96),
     "python-backward": lambda: differentiates(50),
     "loop-in-function": lambda: steps_through(3, 120),
+    "op-slows-down": lambda: fades(60),
     "sort-for-few": lambda: ranks_scores("aten::gather", ["1"]),
     "parametrized-again": lambda: parametrizes(1),
     "dense-embedding-gradient": lambda: embeds(100),

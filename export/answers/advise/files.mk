@@ -34,6 +34,7 @@ UNIT_advise := \
     test/unit/advise/test_partrules.c \
     test/unit/advise/test_optimizerrule.c \
     test/unit/advise/test_recomputed.c \
+    test/unit/advise/test_slowdownrule.c \
     test/unit/advise/test_sortrule.c \
     test/unit/advise/test_readtimes.c \
     test/unit/advise/test_residentrule.c \

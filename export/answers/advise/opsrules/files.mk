@@ -16,6 +16,7 @@ SRC_opsrules := \
     export/answers/advise/opsrules/repeatrule.c \
     export/answers/advise/opsrules/optimizerrule.c \
     export/answers/advise/opsrules/parametrizerule.c \
+    export/answers/advise/opsrules/slowdownrule.c \
     export/answers/advise/opsrules/sortrule.c \
     export/answers/advise/opsrules/tensorloops.c \
     export/answers/advise/opsrules/wastedrules.c

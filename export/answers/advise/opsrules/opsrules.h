@@ -19,6 +19,7 @@ void kp_rules_kernels(struct kp_costrules *rules);          /* kernelrules.c */
 void kp_rules_attention(struct kp_costrules *rules);        /* attentionrules.c */
 void kp_rules_repeated(struct kp_costrules *rules);         /* repeatrule.c */
 void kp_rules_sorts(struct kp_costrules *rules);            /* sortrule.c */
+void kp_rules_slowdown(struct kp_costrules *rules);         /* slowdownrule.c: before long steps are told */
 void kp_rules_fusing(struct kp_costrules *rules);           /* fuserules.c */
 void kp_rules_bandwidth(struct kp_costrules *rules);        /* bandwidth.c */
 void kp_rules_anomaly(struct kp_costrules *rules);          /* anomalyrule.c */

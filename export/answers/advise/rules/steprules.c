@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
@@ -662,6 +663,7 @@ void kp_rules_steps(struct kp_costrules *x)
     x->is_long = kp_kineto_room(x->chosen->step_count + 1, sizeof *x->is_long);
     kp_evalsteps_tell(x, &x->evaluated);
     kp_evalsteps_leave_out(x, &x->evaluated, x->trained);
+    kp_rules_slowdown(x);
     struct kp_costrules without = *x;
     without.splits = x->trained;
     lengths_judge(&without);

@@ -52,6 +52,7 @@ void kp_sharedsteps_find(struct kp_longsteps *longer, const struct kp_costrules 
 
 /* ---- slowerops.c: ops that run as often as in the other steps, but slower ---- */
 
+bool kp_slowerops_is_of_library(const struct kp_costrules *rules, size_t node); /* an op of ATen, in no evaluation */
 double kp_slowerops_self_ns(const struct kp_tree *tree, size_t node); /* how long it lasts, without what it calls */
 
 enum kp_opkind {

@@ -34,6 +34,11 @@ static enum kp_opkind kind_of(const struct kp_costrules *x, size_t i)
                : KP_OP_OF_OTHERS;
 }
 
+bool kp_slowerops_is_of_library(const struct kp_costrules *x, size_t node)
+{
+    return kind_of(x, node) == KP_OP_OF_LIBRARY;
+}
+
 double kp_slowerops_self_ns(const struct kp_tree *tree, size_t i)
 {
     int64_t ns = tree->nodes[i].end_ns - tree->nodes[i].start_ns;
