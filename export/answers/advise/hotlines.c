@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hotlines.c - which lines of the program, or operators, the steps spend most time in
+ * hotlines.c - which lines of the program, or operators, the steps, or a trace without steps, spend most time in
  *
  * Rules know some mistakes. What none of them knows, as a loop that copies weights, is in sight by its line: the rows
  * of kprof report --by line, each with what its backward takes. Without lines the operators are.
@@ -22,7 +22,7 @@ enum { LINES_SHOWN = 4 };
 /* A line with its backward. */
 struct hot {
     uint32_t name;
-    double ns, backward_ns; /* of all steps; the second is a part of the first */
+    double ns, backward_ns; /* of all steps, or of all that was recorded; the second is a part of the first */
 };
 
 KP_ORDER_DOWN(most_first, struct hot, ns)
@@ -42,8 +42,8 @@ static bool is_part(const struct kp_kineto *trace, uint32_t name)
            kp_namefacts(trace, name) & KP_NAME_COLLECTIVE;
 }
 
-/* Into as much room as there are rows. */
-static size_t hots_make(struct hot *of, struct kp_top *top)
+/* Into as much room as there are rows. `has_steps`: the time in steps counts, and no other. */
+static size_t hots_make(struct hot *of, struct kp_top *top, bool has_steps)
 {
     size_t count = 0;
     if (top->count) qsort(top->rows, top->count, sizeof *top->rows, by_name);
@@ -51,19 +51,27 @@ static size_t hots_make(struct hot *of, struct kp_top *top)
         const struct kp_top_row *const row = &top->rows[i];
         if (!row->name || (top->by == KP_TOP_BY_OP && is_part(top->trace, row->name))) continue;
         if (!count || of[count - 1].name != row->name) of[count++] = (struct hot){.name = row->name};
-        of[count - 1].ns += row->steps.self_ns;
-        if (row->is_backward) of[count - 1].backward_ns += row->steps.self_ns;
+        const double ns = has_steps ? row->steps.self_ns : kp_top_row_self_ns(top, row);
+        of[count - 1].ns += ns;
+        if (row->is_backward) of[count - 1].backward_ns += ns;
     }
     if (count) qsort(of, count, sizeof *of, most_first);
     return count;
 }
 
-static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count)
+static const char *of_what(const struct kp_costrules *x)
+{
+    if (x->out->steps) return "a step";
+    return kp_costrules_has_calls(x) ? "the recorded time" : "the recorded time in operators";
+}
+
+/* `all_ns`: what the shares are of. */
+static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count, double all_ns)
 {
     const char *text = "";
     bool has_backward = false, is_beside = false;
     for (size_t i = 0; i < count && i < LINES_SHOWN; i++) {
-        const double share = of[i].ns / (double)x->out->steps / x->out->step_ns;
+        const double share = of[i].ns / all_ns;
         if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
         text = kp_costrules_text(x, "%s%s%s %.0f %%", text, *text ? ", " : "",
                                  kp_kineto_text(x->tree->trace, of[i].name), 100 * share);
@@ -71,7 +79,7 @@ static const char *most_text(const struct kp_costrules *x, const struct hot *of,
         is_beside |= share > 1.005;
     }
     if (!*text) return NULL;
-    return kp_costrules_text(x, "most of a step%s%s: %s", has_backward ? ", lines with their backward" : "",
+    return kp_costrules_text(x, "most of %s%s%s: %s", of_what(x), has_backward ? ", lines with their backward" : "",
                              is_beside ? ", on several threads at once" : "", text);
 }
 
@@ -85,15 +93,23 @@ static const char *elsewhere_line(const struct kp_costrules *x, const struct hot
     return NULL;
 }
 
+/* The time of all rows. */
+static double all_of(const struct kp_top *top)
+{
+    double ns = 0;
+    for (size_t i = 0; i < top->count; i++) ns += kp_top_row_self_ns(top, &top->rows[i]);
+    return ns;
+}
+
 void kp_hotlines_tell(const struct kp_costrules *x)
 {
     struct kp_top top;
     const bool has_lines = x->tree->trace->has_stacks || x->tree->trace->with_stack;
-    if (x->out->has_gpu || !x->out->steps) return;
+    if (x->out->has_gpu || (!x->out->steps && x->tree->has_device)) return;
     kp_top_build(&top, x->tree, x->chosen, has_lines ? KP_TOP_BY_LINE : KP_TOP_BY_OP);
     struct hot *const of = kp_kineto_room(top.count + 1, sizeof *of);
-    const size_t count = hots_make(of, &top);
-    x->out->most = most_text(x, of, count);
+    const size_t count = hots_make(of, &top, x->out->steps);
+    x->out->most = most_text(x, of, count, x->out->steps ? x->out->step_ns * (double)x->out->steps : all_of(&top));
     if (x->out->elsewhere > 0) x->out->elsewhere_line = elsewhere_line(x, of, count);
     free(of);
     kp_top_fini(&top);

@@ -72,9 +72,27 @@ static void more_than_a_step_is_said_to_be_on_several_threads(void **state)
     assert_string_equal(advise(t).most, "most of a step, on several threads at once: aten::mm 160 %");
 }
 
+/* As a recording without a schedule has it, of a program without an optimizer. */
+static void without_steps_the_shares_are_of_the_recorded_time(void **state)
+{
+    struct little *const t = *state;
+    strcpy(t->head, "\"with_stack\":1,");
+    for (int frame = 0; frame < 20; frame++) {
+        lined(t, "aten::sqrt", 1000 * frame, 400, "levels.py(19): forward;infer.py(28): main", "");
+        lined(t, "aten::mm", 1000 * frame + 400, 300, "denoiser.py(24): forward;infer.py(28): main", "");
+        lined(t, "aten::abs", 1000 * frame + 700, 100, "infer.py(30): main", "");
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.steps, 0);
+    assert_non_null(strstr(a.missing, "no steps were found"));
+    assert_string_equal(a.most, "most of the recorded time in operators: levels.py:19 forward 50 %, denoiser.py:24 "
+                                "forward 38 %, infer.py:30 main 12 %");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(without_steps_the_shares_are_of_the_recorded_time),
         LITTLE(a_collective_beside_the_step_is_no_operator_of_it),
         LITTLE(more_than_a_step_is_said_to_be_on_several_threads),
         LITTLE(the_lines_with_most_time_are_told_with_their_backward),
