@@ -25,7 +25,7 @@ MORE = """
 report A --by gizmo|report A --by|report A -n -3|report A --top x|report A --step 99|report A --step 9-1|report A --step x|report A --rank 7
 report A --within nobody|report A --sort gizmo|report A --torch --sort-by gizmo|report A --row-limit x|report A --from x|report A --from 5 --to 1
 report A --from 900000|report A --torch --by line|report --vreport
-advise A --step 3|advise A --colour|diff A|diff A A A|diff A A --fail-above x|diff A --vs|diff --vs A|diff A A -n x
+advise A --step 3|advise A --from 5|view A --within x|advise A --colour|diff A|diff A A A|diff A A --fail-above x|diff A --vs|diff --vs A|diff A A -n x
 events A --cat gizmo|events A --name gizmo|events A --name /[/|events A --tid x|events A --to 5 --from 9
 stacks A --metric gizmo|stacks A --svg --html|stacks A --torch --step 3|stacks A --backward-at x|stacks A --step 99
 memory A --device x|memory A --step 99|memory A --svg --html|memory A --leaks --json|memory A --by x|memory A --format x
@@ -123,3 +123,13 @@ def test_bad_input_says_what_to_do(rows):
     todo = re.compile(r"kprof [a-z]+|--[a-z]+|; (check|name|make|your user|copy|-o names)|the trace has|it has|last line says why|not found|not an executable")
     unhelpful = [text for status, text in rows.values() if status == 1 and not todo.search(text.split(": ", 1)[1])]
     assert unhelpful == []
+
+
+@pytest.mark.parametrize("flag", ["step", "within", "from", "to"])
+def test_a_flag_that_other_commands_have_is_said_to_be_theirs(flag):
+    """The list in the message is that of the commands whose help has the flag."""
+    having = {c for c in READING if re.search(rf"--{flag} ", harness.cli(c, "--help").stdout)}
+    assert "slice" in having and "advise" not in having
+    said = harness.cli("advise", f"--{flag}=1").stderr
+    named = re.search(r": kprof (.*) have it", said)[1]
+    assert set(re.split(", | and ", named)) == having, said

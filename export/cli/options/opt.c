@@ -158,16 +158,32 @@ static bool setting_guess(const char *word, char *found, size_t bytes)
     return found[0] != 0;
 }
 
-/* A letter with two dashes, or a flag of kprof run. */
+/* The commands beside kprof run that have a flag; NULL: it is none of several commands. */
+static const char *others_with(const char *name)
+{
+    static const struct {
+        const char *name, *commands;
+    } rows[] = {{"step", "report, html, diff, events, stacks, memory and slice"},
+                {"within", "report, diff and slice"},
+                {"from", "report, events and slice"},
+                {"to", "report, events and slice"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0) return rows[i].commands;
+    return NULL;
+}
+
+/* A letter with two dashes, or a flag of other commands. */
 static void elsewhere_tell(const struct kp_opt_scan *scan, const char *name)
 {
     char setting[32];
+    const char *const others = others_with(name);
     for (int i = 0; name[0] && !name[1] && scan->table[i].name; i++) {
         if (scan->table[i].letter != name[0]) continue;
         kp_cli_misuse(scan->command, "unknown flag --%s, did you mean -%s", name, name);
         return;
     }
-    if (!setting_guess(name, setting, sizeof setting)) kp_cli_misuse(scan->command, "unknown flag --%s", name);
+    if (others) kp_cli_misuse(scan->command, "unknown flag --%s: kprof %s have it", name, others);
+    else if (!setting_guess(name, setting, sizeof setting)) kp_cli_misuse(scan->command, "unknown flag --%s", name);
     else kp_cli_misuse(scan->command, "unknown flag --%s: --%s is a flag of kprof run, which records", name, setting);
 }
 
