@@ -9,7 +9,8 @@
  * A range is opened inside the frame of __enter__ and goes on when that frame has ended; a step ends inside the frames
  * of the optimizer. Viewers drop one of two slices that overlap so. Ranges, steps and ops keep their times. A frame
  * that one of them crosses ends there: it is hidden. What is left of it is a further part of it, if that lasts long, or
- * has an op or more than a few calls. Else these calls stand in the range itself. See decisions/131.
+ * has an op or more than a few calls. Else these calls stand in the range itself. A wait, as for a lock, is long and
+ * has nothing inside it: the next event of the thread shows what was left of it. See decisions/131.
  */
 #include "collector/read/crossing.h"
 
@@ -30,13 +31,6 @@ struct kp_crossing_open {
     uint32_t calls;       /* made while it was hidden */
     bool is_frame;
 };
-
-void kp_crossings_thread(struct kp_crossings *x)
-{
-    x->depth = 0;
-    x->last_start = 0;
-    x->is_crossed = false;
-}
 
 void kp_crossings_fini(struct kp_crossings *x)
 {
@@ -175,6 +169,46 @@ static int show_around(struct kp_crossings *x, const struct kp_crossing_part *ev
     return rc;
 }
 
+static bool is_long_rest(const struct kp_crossings *x, const struct kp_crossing_open *o)
+{
+    return o->is_frame && o->shown_until < o->of.end && o->shown_until >= x->last_start &&
+           o->of.end - o->shown_until >= x->long_ticks;
+}
+
+/* Whether a hidden frame ended, with a long rest in which the thread has no event. */
+static bool has_ended_long(const struct kp_crossings *x, uint64_t now)
+{
+    for (uint32_t i = 0; i < x->depth; i++)
+        if (x->open[i].of.end <= now && is_long_rest(x, &x->open[i])) return true;
+    return false;
+}
+
+/* Shows long rests in which nothing began, the outer ones first: each up to the end of a range that crosses it. */
+static int show_ended(struct kp_crossings *x, uint64_t now)
+{
+    bool is_shown = true;
+    int rc = 0;
+    while (x->is_crossed && is_shown && !rc && has_ended_long(x, now)) {
+        is_shown = false;
+        for (uint32_t i = 0; i < x->depth && !rc; i++) {
+            const uint64_t since = x->open[i].shown_until + 1;
+            if (!is_long_rest(x, &x->open[i]) || has_shown_inside(x, i, since)) continue;
+            rc = show(x, i, since);
+            is_shown = true;
+        }
+    }
+    return rc;
+}
+
+int kp_crossings_thread(struct kp_crossings *x)
+{
+    const int rc = show_ended(x, UINT64_MAX);
+    x->depth = 0;
+    x->last_start = 0;
+    x->is_crossed = false;
+    return rc;
+}
+
 static int frame_take(struct kp_crossings *x, const struct kp_crossing_part *event)
 {
     struct kp_crossing_open frame = {.of = *event, .shown_until = event->end, .is_frame = true};
@@ -215,8 +249,9 @@ static bool is_nested(const struct kp_crossings *x, const struct kp_crossing_par
 
 int kp_crossings_take(struct kp_crossings *x, const struct kp_crossing_part *event, bool is_frame)
 {
-    int rc;
     if (event->start < x->last_start || event->end <= event->start) return 0;
+    int rc = show_ended(x, event->start);
+    if (rc) return rc;
     drop_ended(x, event->start);
     if (is_nested(x, event))
         rc =

@@ -31,7 +31,8 @@ struct kp_crossings {
     bool is_crossed;
 };
 
-void kp_crossings_thread(struct kp_crossings *x); /* the events that come are another thread's */
+/* The thread has no more events, and those that come are another's. 0 or -ENOMEM. */
+int kp_crossings_thread(struct kp_crossings *x);
 /* Takes a thread's next event by start. is_frame: a call of Python; else a range, an op or a step. 0 or -ENOMEM. */
 int kp_crossings_take(struct kp_crossings *x, const struct kp_crossing_part *event, bool is_frame);
 void kp_crossings_sort(struct kp_crossings *x); /* once all threads were looked at */

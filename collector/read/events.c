@@ -388,12 +388,12 @@ static int crossings_find(struct event_walk *w, const struct event_cursor *threa
     struct event_cursor c = *thread;
     const uint64_t lost = w->lost;
     int rc = 0;
-    kp_crossings_thread(&w->crossings);
     while (!rc && record_stand(w, &c)) {
         if (c.start_ticks < w->cycle->begin || c.start_ticks >= w->cycle->end || !can_cross(&c)) continue;
         const struct kp_crossing_part event = {c.rec, c.bytes, c.piece, c.start_ticks, c.end_ticks, false};
         rc = kp_crossings_take(&w->crossings, &event, c.kind == KP_KIND_PYCALL);
     }
+    if (!rc) rc = kp_crossings_thread(&w->crossings);
     w->lost = lost; /* the walk counts them */
     return rc;
 }

@@ -62,7 +62,7 @@ static struct kp_step *samples_make(size_t *count, const struct kp_chosen *chose
     struct kp_step *const samples = kp_kineto_room(*count + 1, sizeof *samples);
     if (!chosen->within_calls && *count) memcpy(samples, chosen->steps, *count * sizeof *samples);
     for (size_t i = 0; chosen->within_calls && i < *count; i++) {
-        const struct kp_time_span *const call = &chosen->calls[i];
+        const struct kp_call_span *const call = &chosen->calls[i];
         samples[i] = (struct kp_step){call->start_ns, call->end_ns, call->end_ns - call->start_ns, (long)i};
     }
     return samples;

@@ -38,7 +38,7 @@ static key_table args_keys = {
     [6] = {{"Ev Idx", KEY_INDEX}},
     [7] = {{"partial", KEY_PARTIAL}},
     [8] = {{"CallFrom", KEY_CALLER}, {"finished", KEY_FINISHED}},
-    [9] = {{"Device Id", KEY_DEVICE_ID}},
+    [9] = {{"Device Id", KEY_DEVICE_ID}, {"ns before", KEY_NS_BEFORE}},
     [10] = {{"Input Dims", KEY_DIMS}, {"Input type", KEY_TYPES}, {"Call stack", KEY_STACK}, {"Input dims", KEY_DIMS}},
     [11] = {{"External id", KEY_EXTERNAL},
             {"Device Type", KEY_DEVICE},

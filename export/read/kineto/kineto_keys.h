@@ -46,6 +46,7 @@ enum kp_kineto_key {
     KEY_FINISHED,
     KEY_PARTIAL,
     KEY_FURTHER,
+    KEY_NS_BEFORE,
     KEY_ADDRESS,
     KEY_DEVICE_ID,
     KEY_ALLOCATED,

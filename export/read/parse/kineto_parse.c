@@ -130,6 +130,7 @@ static APART void args_number(struct kp_kineto_parser *p, const char *text, size
         e->number = within(value, -MOST_BYTES, MOST_BYTES);
         p->memory.bytes = value;
         break;
+    case KEY_NS_BEFORE: e->number = within(value, 0, MOST_NS); break;
     case KEY_MOVED: p->moved = within(value, 0, MOST_BYTES); break;
     case KEY_DEVICE: e->device_type = (uint8_t)value; break;
     case KEY_ADDRESS: p->memory.address = kp_kineto_address(text, bytes); break;

@@ -19,6 +19,7 @@
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/nameguess.h"
 #include "export/read/frames/ownline.h"
+#include "export/read/store/keyindex.h"
 #include "export/read/store/qsort.h"
 #include "export/show/units.h"
 
@@ -88,8 +89,9 @@ enum name_kind { NAME_UNKNOWN, NAME_ELSE, NAME_WANTED, NAME_OTHER };
 struct named {
     const struct kp_tree *tree;
     const char *pattern;
-    uint8_t *kinds; /* by name: each is compared once */
-    bool has_own;   /* a range or function of the program has the name: then others are left out */
+    uint8_t *kinds;             /* by name: each is compared once */
+    bool has_own;               /* a range or function of the program has the name: then others are left out */
+    struct kp_keyindex threads; /* rows: index + 1 of its last call */
 };
 
 static enum name_kind name_judge(struct named *n, const struct kp_node *node)
@@ -133,21 +135,36 @@ static struct named named_open(const struct kp_tree *tree, const char *pattern)
     return n;
 }
 
+/* Counts a call. A further part of one makes it longer, though it be outside of what is chosen. */
+static void call_add(struct kp_chosen *out, struct named *n, const struct kp_node *node)
+{
+    const struct kp_kineto_event *const e = &n->tree->trace->events[node->event];
+    const uint64_t thread = kp_tree_thread(e);
+    size_t *const last = kp_keyindex_row(&n->threads, thread, &(size_t){0}, sizeof *last);
+    if (!(e->flags & KP_KINETO_CONTINUED)) {
+        *last = 0;
+        if (!kp_spans_has(&out->spans, node->start_ns)) return;
+        *KP_KINETO_NEXT(out->calls, out->within_calls, out->call_capacity) =
+            (struct kp_call_span){node->start_ns, node->end_ns, thread, e->name};
+        *last = out->within_calls;
+    } else if (*last && out->calls[*last - 1].name == e->name) out->calls[*last - 1].end_ns = node->end_ns;
+}
+
 static void named_add(struct kp_chosen *out, struct kp_spans *spans, struct named *n, const struct kp_node *node)
 {
     const enum name_kind kind = is_on_host(node) ? name_kind(n, node) : NAME_ELSE;
     if (kind == NAME_ELSE) return;
-    const bool is_call = kp_spans_has(&out->spans, node->start_ns) && !is_inside_named(n, node);
+    const bool is_outermost = !is_inside_named(n, node);
+    const struct kp_kineto_event *const e = &n->tree->trace->events[node->event];
     if (kind == NAME_OTHER) {
-        out->within_left += is_call;
-        if (is_call) out->within_other = n->tree->trace->events[node->event].name;
+        const bool is_begun = !(e->flags & KP_KINETO_CONTINUED) && kp_spans_has(&out->spans, node->start_ns);
+        if (!is_begun || !is_outermost) return;
+        out->within_left++;
+        out->within_other = e->name;
         return;
     }
-    if (is_call) {
-        *KP_KINETO_NEXT(out->calls, out->within_calls, out->call_capacity) =
-            (struct kp_time_span){node->start_ns, node->end_ns, 0};
-    }
-    out->is_of_calls |= n->tree->trace->events[node->event].kind == KP_KINETO_RUNTIME;
+    if (is_outermost) call_add(out, n, node);
+    out->is_of_calls |= e->kind == KP_KINETO_RUNTIME;
     kp_spans_add(spans, node->start_ns, node->end_ns);
 }
 
@@ -178,6 +195,7 @@ static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const c
     struct named named = named_open(tree, pattern);
     for (size_t i = 0; i < tree->count; i++) named_add(out, &spans, &named, &tree->nodes[i]);
     free(named.kinds);
+    kp_keyindex_fini(&named.threads);
     out->is_by_stacks = !spans.count;
     if (!spans.count) ops_under_add(&spans, tree, pattern);
     const bool any = spans.count != 0;
@@ -439,7 +457,7 @@ void kp_chosen_keep_steps(struct kp_chosen *chosen)
     if (!chosen->in_steps.count) return;
     chosen->outside_ns = kp_spans_length(&chosen->spans, NULL) - kp_spans_length(&chosen->in_steps, NULL);
     for (size_t i = 0; i < chosen->within_calls; i++) {
-        const struct kp_time_span call = chosen->calls[i];
+        const struct kp_call_span call = chosen->calls[i];
         if (kp_spans_between(&chosen->in_steps, call.start_ns, call.end_ns)) chosen->calls[kept++] = call;
     }
     chosen->outside_calls = chosen->within_calls - kept;
@@ -470,7 +488,7 @@ bool kp_chosen_are_calls_cut(const struct kp_chosen *chosen)
     struct kp_spans calls = {0};
     int64_t whole_ns = 0, inside_ns = 0;
     for (size_t i = 0; i < chosen->within_calls; i++) {
-        const struct kp_time_span call = chosen->calls[i];
+        const struct kp_call_span call = chosen->calls[i];
         kp_spans_add(&calls, call.start_ns, call.end_ns);
         whole_ns += call.end_ns - call.start_ns;
         inside_ns += kp_spans_between(&chosen->spans, call.start_ns, call.end_ns);
@@ -490,16 +508,28 @@ static bool is_module(const struct kp_tree *tree, int32_t node)
     return n->is_python && kp_framename_module(kp_kineto_text(tree->trace, n->name));
 }
 
-/* The calls do not overlap. */
-static bool is_in_call(const struct kp_chosen *chosen, const struct kp_node *node)
+/* Of calls that overlap, on several threads, an earlier one may have it. */
+static bool is_in_call(const struct kp_chosen *chosen, const struct kp_node *node, int64_t longest_ns)
 {
-    const size_t next = kp_rows_from(chosen->calls, chosen->within_calls, sizeof *chosen->calls, node->start_ns + 1);
-    return next && node->end_ns <= chosen->calls[next - 1].end_ns;
+    size_t next = kp_rows_from(chosen->calls, chosen->within_calls, sizeof *chosen->calls, node->start_ns + 1);
+    for (; next && chosen->calls[next - 1].start_ns + longest_ns >= node->end_ns; next--)
+        if (node->end_ns <= chosen->calls[next - 1].end_ns) return true;
+    return false;
 }
 
-static bool is_pass(const struct kp_chosen *chosen, const struct kp_tree *tree, int32_t node)
+static int64_t longest_call_ns(const struct kp_chosen *chosen)
 {
-    if (!is_module(tree, node) || !is_in_call(chosen, &tree->nodes[node])) return false;
+    int64_t longest = 0;
+    for (size_t i = 0; i < chosen->within_calls; i++)
+        if (chosen->calls[i].end_ns - chosen->calls[i].start_ns > longest)
+            longest = chosen->calls[i].end_ns - chosen->calls[i].start_ns;
+    return longest;
+}
+
+static bool is_pass(const struct kp_chosen *chosen, const struct kp_tree *tree, int32_t node, int64_t longest_ns)
+{
+    const bool is_counted = !(kp_tree_event(tree, (size_t)node)->flags & KP_KINETO_CONTINUED);
+    if (!is_counted || !is_module(tree, node) || !is_in_call(chosen, &tree->nodes[node], longest_ns)) return false;
     for (int32_t at = tree->nodes[node].parent; at >= 0; at = tree->nodes[at].parent)
         if (is_module(tree, at)) return false;
     return true;
@@ -507,16 +537,17 @@ static bool is_pass(const struct kp_chosen *chosen, const struct kp_tree *tree, 
 
 void kp_chosen_count_passes(struct kp_chosen *chosen, const struct kp_tree *tree)
 {
+    const int64_t longest_ns = longest_call_ns(chosen);
     int64_t most_ns = -1;
     uint32_t model = 0;
     chosen->passes = 0;
     for (size_t i = 0; i < tree->count && chosen->within_calls; i++) {
         const struct kp_node *const node = &tree->nodes[i];
-        if (!node->is_python || !is_pass(chosen, tree, (int32_t)i)) continue;
+        if (!node->is_python || !is_pass(chosen, tree, (int32_t)i, longest_ns)) continue;
         if (node->end_ns - node->start_ns > most_ns) most_ns = node->end_ns - node->start_ns, model = node->name;
     }
     for (size_t i = 0; i < tree->count && model; i++)
-        chosen->passes += tree->nodes[i].name == model && is_pass(chosen, tree, (int32_t)i);
+        chosen->passes += tree->nodes[i].name == model && is_pass(chosen, tree, (int32_t)i, longest_ns);
 }
 
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns)

@@ -17,12 +17,18 @@ struct kp_step {
     int64_t inside_ns; /* of it, what was chosen */
     long number;
 };
+/* A call of what was asked for by its name. One that steps or ranges cut in parts (decisions/131) is one call. */
+struct kp_call_span {
+    int64_t start_ns, end_ns; /* start first: kp_rows_from */
+    uint64_t thread;          /* kp_tree_thread */
+    uint32_t name;            /* string id */
+};
 struct kp_chosen {
     struct kp_spans spans;          /* of time; with nothing asked, from the first event to the end of the last */
     enum kp_stepends_kind ended_by; /* the trace marks no steps: what each lasts from and to */
     size_t optimizer_steps;         /* then, in all of the trace: step 0 among them, of which no begin is known */
     size_t within_calls;            /* of `within`: without those inside another */
-    struct kp_time_span *calls;     /* these, by start */
+    struct kp_call_span *calls;     /* these, by start; those of several threads may overlap */
     size_t call_capacity;
     size_t passes;         /* calls of the model in these; set by kp_chosen_count_passes() */
     size_t outside_calls;  /* left out by kp_chosen_keep_steps(): they have no part in a whole step */

@@ -25,7 +25,7 @@ enum { PATH_MOST = 32 };
 
 struct open_pycall {
     const char *name; /* as long as the reader */
-    uint64_t id, end_ns;
+    uint64_t id, start_ns, end_ns;
     int64_t module;
     uint64_t self, type; /* of the module that is called, or of the one around the call; 0: neither */
 };
@@ -182,6 +182,7 @@ static bool further_take(const struct call_stack *s, const struct kp_event *call
         const struct open_pycall *const open = &s->of[i];
         if (open->name != call->name || open->end_ns != end_of(call)) continue;
         *out = (struct kp_pycall){.id = open->id, .parent = i ? s->of[i - 1].id : 0, .module = open->module};
+        out->before_ns = call->start_ns - open->start_ns;
         return true;
     }
     return false;
@@ -194,7 +195,8 @@ int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp
     leave_ended(s, call->start_ns);
     if (further_take(s, call, out)) return 0;
     *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
-    struct open_pycall own = {call->name, out->id, end_of(call), -1, 0, 0}, *around = s->n ? &s->of[s->n - 1] : NULL;
+    struct open_pycall own = {call->name, out->id, call->start_ns, end_of(call), -1, 0, 0},
+                       *around = s->n ? &s->of[s->n - 1] : NULL;
     if (around) own.self = around->self, own.type = around->type;
     if (call->flags & KP_PY_MODULE) {
         if (module_take(p, call, around && around->type ? around : NULL, out)) return -ENOMEM;

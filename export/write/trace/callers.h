@@ -12,6 +12,7 @@ void kp_callers_close(struct kp_callers *p);
 struct kp_pycall {
     uint64_t id, parent; /* from 1 in order of start; a parent of 0 is no call */
     int64_t module;      /* number of the object among those of its class, or -1 */
+    uint64_t before_ns;  /* of a further part: how long before it the call began */
     bool has_path;       /* the program has a name for the object, which kp_callers_path_write writes */
 };
 /* Takes the next call, in order of start. 0 or -ENOMEM. */

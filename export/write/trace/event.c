@@ -112,9 +112,10 @@ static void garbage_write(struct kp_trace *t, const struct kp_event *e)
 }
 
 /* torch.profiler has no parts. A call that was open before the window has another line in its name (kp_python.h). */
-static void further_write(struct kp_trace *t, const struct kp_event *e)
+static void further_write(struct kp_trace *t, const struct kp_event *e, uint64_t before_ns)
 {
-    kp_json_fmt(&t->json, ",\"further part\":\"%s\"", e->flags & KP_PY_OPEN ? "open at start" : "yes");
+    kp_json_fmt(&t->json, ",\"further part\":\"%s\",\"ns before\":%lu", e->flags & KP_PY_OPEN ? "open at start" : "yes",
+                before_ns);
 }
 
 static void pycall_write(struct kp_trace *t, const struct kp_event *e)
@@ -139,7 +140,7 @@ static void pycall_write(struct kp_trace *t, const struct kp_event *e)
             kp_json_char(&t->json, '"');
         }
     }
-    if (e->flags & KP_PY_FURTHER) further_write(t, e);
+    if (e->flags & KP_PY_FURTHER) further_write(t, e, call.before_ns);
     kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index++);
 }
 

@@ -27,7 +27,7 @@ static const char *const args[] = {"External id",    "external id",  "Ev Idx",  
                                    "correlation",    "Input Dims",   "Input dims", "Concrete Inputs", "Input type",
                                    "Call stack",     "CallFrom",     "Bytes",      "Device Type",     "finished",
                                    "partial",        "further part", "Addr",       "Device Id",       "Total Allocated",
-                                   "Total Reserved", "name",         "bytes"};
+                                   "Total Reserved", "name",         "bytes",      "ns before"};
 
 static void found(enum kp_kineto_place place, const char *const *keys, size_t count)
 {

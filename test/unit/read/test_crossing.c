@@ -47,7 +47,7 @@ static int begin(void **state)
     (void)state;
     kp_crossings_fini(&x);
     x.long_ticks = 1000; /* near: 0 */
-    kp_crossings_thread(&x);
+    assert_int_equal(kp_crossings_thread(&x), 0);
     return 0;
 }
 
@@ -131,6 +131,48 @@ static void what_is_left_of_a_call_is_a_part_if_it_has_many_calls_or_lasts_long(
     assert_int_equal(x.parts_n, 2);
     part_is(0, 1, 180, 700); /* from its fifth call on */
     part_is(1, 20, 1101, 3000);
+}
+
+/* A handler waits for a lock, and another thread ends the step meanwhile: nothing begins in the rest of the wait. */
+static void what_is_left_of_a_long_wait_is_a_part_though_nothing_runs_in_it(void **state)
+{
+    (void)state;
+    range(10, 500);      /* a step */
+    frame(1, 100, 5000); /* the request */
+    frame(2, 110, 4000); /* acquires the lock */
+    frame(3, 4100, 4200);
+    assert_int_equal(kp_crossings_thread(&x), 0);
+    kp_crossings_sort(&x);
+    first_part_ends(1, 500);
+    first_part_ends(2, 500);
+    assert_int_equal(x.parts_n, 2);
+    part_is(0, 1, 501, 5000);
+    part_is(1, 2, 501, 4000);
+}
+
+static void a_long_wait_that_a_thread_ends_with_is_shown_and_cut_at_the_ends_of_ranges(void **state)
+{
+    (void)state;
+    range(10, 4000);
+    range(20, 500);
+    frame(1, 100, 8000);
+    assert_int_equal(kp_crossings_thread(&x), 0);
+    kp_crossings_sort(&x);
+    first_part_ends(1, 500);
+    assert_int_equal(x.parts_n, 2);
+    part_is(0, 1, 501, 4000);
+    part_is(1, 1, 4001, 8000);
+}
+
+static void a_short_rest_in_which_nothing_begins_stays_hidden(void **state)
+{
+    (void)state;
+    range(10, 500);
+    frame(1, 100, 1400);
+    assert_int_equal(kp_crossings_thread(&x), 0);
+    kp_crossings_sort(&x);
+    first_part_ends(1, 500);
+    assert_int_equal(x.parts_n, 0);
 }
 
 static void calls_that_were_open_as_the_window_began_are_in_its_first_step(void **state)
@@ -258,6 +300,9 @@ int main(void)
         cmocka_unit_test_setup(a_call_in_which_a_step_ends_goes_on_in_the_next_one, begin),
         cmocka_unit_test_setup(a_call_of_many_steps_is_around_those_that_follow, begin),
         cmocka_unit_test_setup(what_is_left_of_a_call_is_a_part_if_it_has_many_calls_or_lasts_long, begin),
+        cmocka_unit_test_setup(what_is_left_of_a_long_wait_is_a_part_though_nothing_runs_in_it, begin),
+        cmocka_unit_test_setup(a_long_wait_that_a_thread_ends_with_is_shown_and_cut_at_the_ends_of_ranges, begin),
+        cmocka_unit_test_setup(a_short_rest_in_which_nothing_begins_stays_hidden, begin),
         cmocka_unit_test_setup(calls_that_were_open_as_the_window_began_are_in_its_first_step, begin),
         cmocka_unit_test_setup(a_part_begins_in_no_call_that_stands_in_the_range, begin),
         cmocka_unit_test_setup(all_events_of_a_timeline_with_calls_nest, begin),

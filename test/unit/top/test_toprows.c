@@ -31,6 +31,17 @@ static void rows_come_by_self_time_and_add_up(void **state)
     kp_top_fini(&top);
 }
 
+static void the_longest_of_calls_that_were_cut_in_parts_is_of_all_its_parts(void **state)
+{
+    struct little *t = *state;
+    trace_of(t, "step 1 0 100; call get 10 90; step 2 100 100; call get 100 60 'further part'='yes' 'ns before'=90000;"
+                "call get 170 20");
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal(row_named(&top, "get")->cost.count, 2);
+    assert_int_equal((int64_t)row_named(&top, "get")->cost.longest_ns, 150000);
+    kp_top_fini(&top);
+}
+
 static void a_total_counts_no_time_twice(void **state)
 {
     struct little *t = *state;
@@ -493,6 +504,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(rows_come_by_self_time_and_add_up),
+        LITTLE(the_longest_of_calls_that_were_cut_in_parts_is_of_all_its_parts),
         LITTLE(a_total_counts_no_time_twice),
         LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
         LITTLE(a_line_names_the_line_that_calls_it_most),

@@ -86,6 +86,8 @@ static void a_call_in_parts_is_one_call_and_open_until_its_end(void **state)
     assert_int_equal(call(p, 1, "log", 320, 330).parent, first.id);
     const struct kp_pycall further = part(p, name, 340, 600, 600, KP_PY_FURTHER);
     assert_int_equal(further.id, first.id);
+    assert_int_equal(first.before_ns, 0);
+    assert_int_equal(further.before_ns, 140);
     assert_int_equal(further.parent, main_.id);
     assert_string_equal(stack_at(p, 1, 350), "train_step;main;");
     assert_string_equal(stack_at(p, 1, 600), "main;");

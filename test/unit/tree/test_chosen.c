@@ -145,6 +145,39 @@ static void a_call_lasts_as_long_as_it_does_also_where_steps_have_a_part(void **
     assert_false(kp_chosen_are_calls_cut(&t->chosen));
 }
 
+/* Steps are those of any thread: they cut calls of two threads in parts. A part of what began before is no call. */
+static void a_call_that_steps_cut_in_parts_is_one_call(void **state)
+{
+    struct little *t = *state;
+    trace_of(t, "step 3 100 100; call 'a.py(3): answer' 110 90 'Python id'=1;"
+                "call 'a.py(3): answer'@2 150 50 'Python id'=2; call 'b.py(8): rest' 160 40 'Python id'=3;"
+                "call 'a.py(3): answer' 200 100 'further part'='yes' 'ns before'=90000 'Python id'=1;"
+                "call 'a.py(3): answer'@2 200 250 'further part'='yes' 'ns before'=50000 'Python id'=2;"
+                "step 4 200 100; step 5 300 200; call 'a.py(3): answer' 310 10 'Python id'=4;"
+                "call 'a.py(3): answer'@3 310 90 'further part'='yes' 'ns before'=400000 'Python id'=5");
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "answer"}), 0);
+    assert_int_equal(t->chosen.within_calls, 3);
+    assert_int_equal(t->chosen.calls[0].end_ns - t->chosen.calls[0].start_ns, 190000);
+    assert_int_equal(t->chosen.calls[1].end_ns - t->chosen.calls[1].start_ns, 300000);
+    assert_int_equal(kp_chosen_call_ns(&t->chosen), 500000 / 3);
+    little_forget(t);
+    /* What goes on behind the step is the call's, too. */
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 3, .last_step = 3, .within = "answer"}), 0);
+    assert_int_equal(t->chosen.within_calls, 2);
+    assert_int_equal(t->chosen.calls[1].end_ns - t->chosen.calls[1].start_ns, 300000);
+}
+
+/* A short call of another thread begins behind the one that has the forward pass. */
+static void forward_passes_are_found_in_calls_that_overlap(void **state)
+{
+    struct little *t = *state;
+    trace_of(t, "call 'a.py(3): answer' 100 200; call 'a.py(3): answer'@2 110 20;"
+                "call 'nn.Module: Net_0' 150 100; call 'nn.Module: Net_0' 400 10");
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "answer"}), 0);
+    kp_chosen_count_passes(&t->chosen, &t->tree);
+    assert_int_equal(t->chosen.passes, 1);
+}
+
 /* A call before the steps, and one in a step: what is kept is of one set. */
 static void calls_outside_of_whole_steps_are_left_out_and_counted(void **state)
 {
@@ -373,6 +406,8 @@ int main(void)
         LITTLE(a_step_that_is_not_whole_can_be_asked_for),
         LITTLE(a_step_that_is_not_there_is_told),
         LITTLE(a_range_is_chosen_by_name_and_its_time_counts_in_each_step),
+        LITTLE(a_call_that_steps_cut_in_parts_is_one_call),
+        LITTLE(forward_passes_are_found_in_calls_that_overlap),
         LITTLE(a_call_lasts_as_long_as_it_does_also_where_steps_have_a_part),
         LITTLE(calls_outside_of_whole_steps_are_left_out_and_counted),
         LITTLE(a_name_that_is_not_there_is_told),
