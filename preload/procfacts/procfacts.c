@@ -202,8 +202,8 @@ bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns)
 }
 
 /*
- * /proc/self is of the first thread. For the clock the kernel counts the caller's time, and takes its core where its slice
- * has ended: so it is asked now and then, and behind the waits. Meanwhile the other threads count as if they slept.
+ * /proc/self is of the first thread. For the clock the kernel counts the caller's time, and takes its core where its
+ * slice has ended: so it is asked now and then, and behind the waits. Meanwhile the other threads count as asleep.
  */
 static bool core_look(struct core_times *out, uint64_t now_ns, bool has_program)
 {
