@@ -477,6 +477,18 @@ def steps_through(iterations, dur):
     return trace.each(make)
 
 
+def packs(collective, dur=300):
+    """A hook of a gradient computes, and then sends it, or steps its own optimizer."""
+    trace = Trace(kprof=CALM, cost=dur)
+    engine = "torch/autograd/graph.py(1113): _engine_run_backward;train.py(74): train"
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 970 - dur, **{"Call stack": WELL})
+        trace.add("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 1, base + 975 - dur, dur + 20, **{"Call stack": engine})
+        trace.add("cpu_op", "aten::topk", 1, base + 980 - dur, dur, **{"Call stack": f"{SICK};{engine}"})
+        trace.add("cpu_op", collective, 1, base + 982, 5, **{"Call stack": f"{SICK};{engine}"})
+    return trace.each(make)
+
+
 def ranks_scores(behind, dims, dur=300):
     """A sort of 4 rows of 8192, and the op behind it, of which `dims` are the Concrete Inputs."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -675,6 +687,7 @@ SICKNESSES = {
     "python-backward": lambda: differentiates(300),
     "loop-in-function": lambda: steps_through(40, 4),
     "op-slows-down": lambda: fades(300),
+    "hook-before-collective": lambda: packs("c10d::allreduce_"),
     "sort-for-few": lambda: ranks_scores("aten::slice", ["1", "0", "64", "1"]),
     "parametrized-again": lambda: parametrizes(0),
     "dense-embedding-gradient": lambda: embeds(5000),
@@ -743,6 +756,7 @@ TWINS = {
     "python-backward": lambda: differentiates(50),
     "loop-in-function": lambda: steps_through(3, 120),
     "op-slows-down": lambda: fades(60),
+    "hook-before-collective": lambda: packs("aten::addcdiv_"),
     "sort-for-few": lambda: ranks_scores("aten::gather", ["1"]),
     "parametrized-again": lambda: parametrizes(1),
     "dense-embedding-gradient": lambda: embeds(100),

@@ -8,6 +8,7 @@ SRC_opsrules := \
     export/answers/advise/opsrules/copyrules.c \
     export/answers/advise/opsrules/bfloat16rule.c \
     export/answers/advise/opsrules/float64rule.c \
+    export/answers/advise/opsrules/hookrule.c \
     export/answers/advise/opsrules/fuserules.c \
     export/answers/advise/opsrules/kernelrules.c \
     export/answers/advise/opsrules/launchrules.c \

@@ -9,6 +9,7 @@ void kp_rules_tensor_by_tensor(struct kp_costrules *rules); /* tensorloops.c: af
 void kp_rules_one_hot(struct kp_costrules *rules);          /* onehotrule.c */
 void kp_rules_functions(struct kp_costrules *rules);        /* backwardrule.c */
 void kp_rules_parametrized(struct kp_costrules *rules);     /* parametrizerule.c */
+void kp_rules_hooks(struct kp_costrules *rules);            /* hookrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);        /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);           /* wastedrules.c: also of a GPU */
 void kp_rules_optimizer_faults(struct kp_costrules *rules); /* optimizerrule.c: after page faults and both of these */

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hookrule.c - a hook of the program that computes on gradients before it sends them to the other ranks
+ *
+ * Autograd calls it within a node, and what it runs has a line of its own, where the node has that of backward().
+ * Hooks that send nothing are left out: an optimizer may be one. So are torch's own, which have no line of the program.
+ */
+#include "export/answers/advise/opsrules/opsrules.h"
+
+#include <stdlib.h>
+
+struct hooks {
+    const struct kp_costrules *x;
+    struct kp_cost cost;
+    bool *sends; /* by node of autograd: a collective begins in its hook */
+    size_t collectives;
+};
+
+/* The node of autograd in which a hook runs this op, as its outermost one; -1: it is none. */
+static int32_t engine_of(const struct kp_costrules *x, size_t node)
+{
+    const int32_t around = x->tree->nodes[node].parent;
+    if (around < 0 || !kp_costrules_is_op(x, node) || !kp_node_is(x->tree, (size_t)around, KP_NAME_ENGINE)) return -1;
+    struct kp_kineto *const trace = x->tree->trace;
+    const uint32_t line = kp_ownline_of(trace, kp_tree_event(x->tree, node)->stack);
+    return line && line != kp_ownline_of(trace, kp_tree_event(x->tree, (size_t)around)->stack) ? around : -1;
+}
+
+static bool is_collective(const struct kp_costrules *x, size_t node)
+{
+    return kp_node_is(x->tree, node, KP_NAME_COMM_OP);
+}
+
+static void hooks_charge(struct hooks *h)
+{
+    const struct kp_costrules *const x = h->x;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int32_t engine = engine_of(x, i);
+        const struct kp_node *const n = &x->tree->nodes[i];
+        if (engine >= 0 && h->sends[engine] && !is_collective(x, i))
+            kp_cost_add(&h->cost, x, (int32_t)i, n->start_ns, n->end_ns, 1);
+    }
+}
+
+void kp_rules_hooks(struct kp_costrules *x)
+{
+    struct hooks h = {.x = x, .cost = kp_cost_open(x)};
+    h.sends = kp_kineto_zeros(x->tree->count + 1, sizeof *h.sends);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int32_t engine = is_collective(x, i) ? engine_of(x, i) : -1;
+        if (engine < 0) continue;
+        h.sends[engine] = true;
+        h.collectives++;
+    }
+    if (h.collectives) hooks_charge(&h);
+    const struct kp_cost_rule rule = {
+        0.10, 0, "hook-before-collective",
+        kp_costrules_text(x,
+                          "a hook of the backward pass computes on gradients before it sends them (the step waits "
+                          "%.3g ms for collectives)",
+                          x->out->mean_ns[KP_SPLIT_COMM] / 1e6),
+        "Run without the hook and compare the steps. It pays where it makes what is sent much smaller, and the network "
+        "is "
+        "slow: a tensor that keeps its size, with zeros in it, saves nothing. torch has fp16_compress_hook and "
+        "powerSGD_hook."};
+    struct kp_finding *const told = kp_cost_tell(&h.cost, x, &rule);
+    if (told) told->is_critical = false; /* without it the collectives may take longer */
+    free(h.sends);
+}
