@@ -181,6 +181,19 @@ def stepped(path, lengths_ms):
     return path
 
 
+def test_traces_without_steps_are_compared_by_trace(tmp_path):
+    def timed(name, mm, add):
+        ops = [("aten::mm", 0, mm), ("aten::add", mm, add), ("aten::relu", mm + add, 100)]
+        path = tmp_path / name
+        path.write_text(json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": op, "pid": 1, "tid": 1, "ts": ts, "dur": us} for op, ts, us in ops]}))
+        return path
+
+    said = diff(timed("a.json", 100_000, 1000), timed("b.json", 300_000, 999)).stdout
+    assert re.search(r"^change +too few steps to be certain: \+200 ms per trace \(.*\)\. Record at least 3 traces per side$", said, re.M), said
+    assert "calls per trace" in said and "per step" not in said
+    assert re.search(r"^aten::add +1\.000 +0\.999 +-0\.001 +\+0\.0 % ", said, re.M), said
+
+
 def test_a_cut_file_is_compared_as_far_as_it_goes(tmp_path):
     whole, cut = stepped(tmp_path / "a.pt.trace.json", [10] * 9), tmp_path / "b.pt.trace.json"
     cut.write_text(whole.read_text()[:-200])

@@ -211,10 +211,17 @@ static void sample_change_put(FILE *out, const struct kp_diff *d)
     if (verdict == NOT_CERTAIN) fprintf(out, WITHOUT_WAITS, without);
 }
 
-/* How sure the change is: by its interval, by pairs of steps though it is small, or by what steps differ by. */
-static void surety_put(FILE *out, const struct kp_diff_row *step)
+/* A trace without steps counts as one. */
+static const char *sample_word(const struct kp_diff *d)
 {
-    if (step->verdict == KP_DIFF_UNKNOWN) fputs("Record at least 3 steps per side\n", out);
+    return d->sides[KP_DIFF_A].has_steps || d->sides[KP_DIFF_B].has_steps ? "step" : "trace";
+}
+
+/* How sure the change is: by its interval, by pairs of steps though it is small, or by what steps differ by. */
+static void surety_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_row *const step = &d->step;
+    if (step->verdict == KP_DIFF_UNKNOWN) fprintf(out, "Record at least 3 %ss per side\n", sample_word(d));
     else if (step->has_interval)
         fprintf(out, "99 %% confidence: %s to %s\n", change_ms(step->low), change_ms(step->high));
     else if (step->is_by_pairs)
@@ -229,13 +236,13 @@ static void change_put(FILE *out, const struct kp_diff *d)
     const bool is_sure = step->verdict == KP_DIFF_MORE || step->verdict == KP_DIFF_LESS;
     const bool is_of_waits = is_sure && is_step_of_waits(d, &without);
     const bool is_step = kp_diff_sample_percent(d, &unused); /* the verdict is of the step alone */
-    fprintf(out, "change       %s%s: %s per step (%+.1f %%). ", is_step && is_sure && !is_of_waits ? "a step is " : "",
+    fprintf(out, "change       %s%s: %s per %s (%+.1f %%). ", is_step && is_sure && !is_of_waits ? "a step is " : "",
             step->verdict == KP_DIFF_UNKNOWN ? NO_VERDICT
             : is_of_waits                    ? NOT_CERTAIN
             : is_sure                        ? kp_diff_verdict_text(step)
                                              : NO_CHANGE,
-            change_ms(step->change), kp_diff_percent(d));
-    surety_put(out, step);
+            change_ms(step->change), sample_word(d), kp_diff_percent(d));
+    surety_put(out, d);
     if (is_of_waits) fprintf(out, WITHOUT_WAITS, without);
     if (is_sure && kp_diff_may_be_the_machine(d))
         fputs("             In one run a busier machine looks the same. To be certain, record both again: kprof diff "
@@ -392,7 +399,8 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
 {
     char a[CELL_BYTES], b[CELL_BYTES], change[CELL_BYTES], bound[CELL_BYTES], share[CELL_BYTES] = "";
     const bool is_shared = !kp_diff_is_bytes(row->group) && d->step.verdict != KP_DIFF_NOISE;
-    if (is_shared) snprintf(share, sizeof share, "%+.1f %%", 100 * kp_diff_share(d, row));
+    const double percent = is_shared ? 100 * kp_diff_share(d, row) : 0;
+    if (is_shared) snprintf(share, sizeof share, "%+.1f %%", fabs(percent) < 0.05 ? 0 : percent);
     kp_terminal_row(out);
     kp_terminal_name(out, true);
     name_put(out, kp_strings_get(d->strings, row->name), row_width(out));
@@ -414,7 +422,7 @@ static bool is_shown(const struct kp_diff_row *row, const struct kp_diff_show *s
     return row->verdict != KP_DIFF_NOISE || show->has_all;
 }
 
-static void title_put(FILE *out, int group)
+static void title_put(FILE *out, const struct kp_diff *d, int group)
 {
     const bool is_bytes = kp_diff_is_bytes(group);
     char title[CELL_BYTES];
@@ -426,7 +434,8 @@ static void title_put(FILE *out, int group)
             is_bytes ? "change" : "change ms");
     if (!is_narrow(out)) fprintf(out, " %9s %11s", "of change", "noise");
     const bool has_calls = has_room_for_calls(out) && group != KP_DIFF_PARTS && group != KP_DIFF_MEMORY;
-    fprintf(out, "  %-*s%s%s\n", has_calls ? VERDICT_WIDTH : 0, "verdict", has_calls ? "  calls per step" : "",
+    fprintf(out, "  %-*s%s%s%s\n", has_calls ? VERDICT_WIDTH : 0, "verdict", has_calls ? "  calls per " : "",
+            has_calls ? sample_word(d) : "",
             has_calls && group == KP_DIFF_OPS ? ", input shapes of the first call" : "");
 }
 
@@ -460,7 +469,7 @@ static void group_put(FILE *out, const struct kp_diff *d, int group, const struc
     size_t shown = 0, more = 0, quiet = 0;
     const struct kp_diff_row *most = NULL; /* of those that are not shown; the first is the largest */
     if (d->group_from[group] == d->group_from[group + 1]) return;
-    title_put(out, group);
+    title_put(out, d, group);
     const struct kp_diff_row *const first = quiet_first(d, group, show);
     for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++) {
         const struct kp_diff_row *row = &d->rows[i];
