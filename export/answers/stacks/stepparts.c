@@ -7,8 +7,9 @@
 #include "export/read/facts/usualsteps.h"
 #include "export/show/units.h"
 
-#define BETWEEN_LEAST 1.0 /* percent */
-#define ALL_SHARE 0.98    /* of other: all of it */
+#define BETWEEN_LEAST 1.0     /* percent */
+#define ALL_SHARE 0.98        /* of other: all of it */
+enum { PASSES_LEAST = 2000 }; /* one in so many of the steps */
 
 const enum kp_part kp_stepparts_order[KP_STEPPARTS_SHOWN] = {KP_PART_FORWARD, KP_PART_BACKWARD, KP_PART_OPTIMIZER,
                                                              KP_PART_LOADING, KP_PART_OTHER};
@@ -57,11 +58,6 @@ void kp_stepparts_fini(struct kp_stepparts *p)
     *p = (struct kp_stepparts){0};
 }
 
-bool kp_stepparts_has(const struct kp_stepparts *p)
-{
-    return p->all.steps_ns > 0 && (p->all.host_ns[KP_PART_BACKWARD] > 0 || p->all.host_ns[KP_PART_OPTIMIZER] > 0);
-}
-
 static int64_t whole_ns(const struct kp_parts_sum *s, bool on_gpu)
 {
     int64_t sum = 0;
@@ -81,6 +77,19 @@ static int64_t part_ns(const struct kp_parts_sum *s, enum kp_part part, bool on_
         if (kp_stepparts_order[i] != KP_PART_OTHER) others += of[kp_stepparts_order[i]];
     const int64_t rest = whole_ns(s, on_gpu) - others;
     return rest > 0 ? rest : 0;
+}
+
+/* Of a trace that was cut to one thread the passes are not in the file: their time would be "other". */
+static bool has_passes(const struct kp_stepparts *p)
+{
+    const int64_t passes = p->all.host_ns[KP_PART_FORWARD] + p->all.host_ns[KP_PART_BACKWARD];
+    return passes >= p->all.steps_ns / PASSES_LEAST || part_ns(&p->all, KP_PART_OTHER, false) < p->all.steps_ns / 2;
+}
+
+bool kp_stepparts_has(const struct kp_stepparts *p)
+{
+    const bool trains = p->all.host_ns[KP_PART_BACKWARD] > 0 || p->all.host_ns[KP_PART_OPTIMIZER] > 0;
+    return p->all.steps_ns > 0 && trains && has_passes(p);
 }
 
 int64_t kp_stepparts_ns(const struct kp_stepparts *p, enum kp_part part, bool on_gpu)

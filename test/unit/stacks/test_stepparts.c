@@ -51,6 +51,30 @@ static void a_step_is_forward_backward_optimizer_and_the_rest(void **state)
                         "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (in gaps between these)");
 }
 
+/* Two steps of 1 ms with an optimizer of so many us. Autograd's threads are not in the file. */
+static struct kp_stepparts cut_training(struct little *t, int optimizer_us)
+{
+    for (int i = 0; i < 2; i++) {
+        numbered_step(t, i, 1000 * i, 1000);
+        op(t, "aten::mm", 1000 * i, 100);
+        event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 1000 * (i + 1) - optimizer_us, optimizer_us, "");
+    }
+    return parts_of(t, &everything);
+}
+
+static void without_passes_in_the_file_the_parts_are_not_known(void **state)
+{
+    const struct kp_stepparts parts = cut_training(*state, 40);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 80000);
+    assert_false(kp_stepparts_has(&parts));
+}
+
+static void without_passes_a_long_optimizer_is_most_of_a_step_all_the_same(void **state)
+{
+    const struct kp_stepparts parts = cut_training(*state, 600);
+    assert_true(kp_stepparts_has(&parts));
+}
+
 /* As in PyTorch's tutorial: what loads runs no op, behind step() and before zero_grad(). */
 static void loading_between_two_calls_of_an_optimizer_is_no_optimizers(void **state)
 {
@@ -240,6 +264,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(a_step_is_forward_backward_optimizer_and_the_rest),
+        LITTLE(without_passes_in_the_file_the_parts_are_not_known),
+        LITTLE(without_passes_a_long_optimizer_is_most_of_a_step_all_the_same),
         LITTLE(loading_between_two_calls_of_an_optimizer_is_no_optimizers),
         LITTLE(an_op_of_no_part_is_other_all_the_same),
         LITTLE(a_closure_is_no_optimizers),
