@@ -491,6 +491,19 @@ def test_a_wait_outside_of_operators_is_not_said_to_be_one(tmp_path):
     assert re.search(r"^time +100\.0 % in operators and calls of the GPU's runtime, .*\nGPU .* the host waits for it 97\.0 %$", told("report", outside), re.M)
 
 
+def test_kernels_that_were_launched_and_not_recorded_are_told(tmp_path):
+    """torch.profiler without CUPTI, as in WSL: the calls are there, and no work of the GPU."""
+    events = []
+    for i in range(2):
+        events += [event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, 900),
+                   event("cudaLaunchKernel", "cuda_runtime", 1000 * i + 5, 10, correlation=i + 1)]
+    trace = write(tmp_path / "a.pt.trace.json", events)
+    assert "\nGPU      its work is not known: 2 of the 2 kernels that were launched are not in the trace\n" in told("report", trace)
+    assert "Its profiler could not record the GPU: `kprof doctor` there says why\n" in told("advise", trace)
+    cpu = write(tmp_path / "b.pt.trace.json", [e for e in events if e["cat"] != "cuda_runtime"])
+    assert "\nGPU " not in told("report", cpu) and "could not record" not in told("advise", cpu)
+
+
 def test_a_thread_that_torch_does_not_know_is_no_main_thread(tmp_path):
     """torch writes 0 as process and thread of one that runs no op, as tqdm's monitor: its wait is no time of the program."""
     monitor = [{**event(name, "python_function", ts, 1000 - ts), "pid": 0, "tid": 0}

@@ -238,10 +238,11 @@ static const char *lost_work(struct kp_costrules *x)
     kp_unanswered_add(&of, x->tree);
     if (!kp_unanswered_much(&of)) return NULL;
     if (of.kernels && of.kernels_lost == of.kernels && of.graphs_lost == of.graphs)
-        return kp_costrules_text(x,
-                                 "none of the %zu launched kernels is in the trace, so the GPU's work is unknown. "
-                                 "`kprof report` and `kprof doctor` say why",
-                                 of.kernels);
+        return kp_costrules_text(
+            x, "none of the %zu launched kernels is in the trace, so the GPU's work is unknown. %s", of.kernels,
+            kp_kineto_fact(x->tree->trace, "kprof.gpu_source")
+                ? "`kprof report` and `kprof doctor` say why"
+                : "Its profiler could not record the GPU: `kprof doctor` there says why");
     kp_unanswered_text(text, sizeof text, &of);
     return kp_costrules_text(x, "%s, so the GPU is busier than shown", text);
 }

@@ -458,6 +458,11 @@ static void no_gpu_print(FILE *out, const struct kp_top_report *r)
         fputs("GPU      work was recorded, but not in these steps (--step all shows it)\n", out);
         return;
     }
+    if (!source && kp_unanswered_most(&r->summary->unanswered)) {
+        char lost[160];
+        kp_unanswered_text(lost, sizeof lost, &r->summary->unanswered);
+        fprintf(out, "GPU      its work is not known: %s\n", lost);
+    }
     if (!source || (strcmp(source, "cupti") != 0 && strcmp(source, "interception") != 0)) return;
     fputs("GPU      no GPU work was recorded here", out);
     if (ended) kp_plain_fmt(out, ": %s", ended);
