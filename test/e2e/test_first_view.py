@@ -950,6 +950,20 @@ def test_advice_with_workers_and_without_does_not_go_in_circles(loads, waits, tm
     assert "num_workers=0" in change or "Make an item cheaper, first at train.py __getitem__: " in change
 
 
+@pytest.mark.parametrize("tensors, says", [(160, True), (2, False)])
+def test_advice_stacks_many_tensors_of_a_batch_before_all_that_workers_tell(tensors, says, tmp_path):
+    """Each tensor comes 0.1 ms behind the last, in the last 16 of 20 ms that a step waits; the workers wait for work."""
+    def items(call, loop):
+        in_queue(call, loop, 310_000, 990_000)
+
+    events = of_loading("_MultiProcessingDataLoaderIter", 20) + [event("aten::set_", "cpu_op", 100_000 * i + 19_900 - 100 * k, 5) for i in range(20) for k in range(tensors)]
+    waiting_training(tmp_path, items, busy_ms=150, busy_of_ms=1000)
+    finding = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events, kprof={"version": "1", "cores": "2"})))["findings"][0]
+    assert finding["id"] == "data-loading" and ("a batch comes as 160 tensors" in finding["what"]) == says, finding
+    assert finding["change"].startswith("A batch comes as 160 tensors: " if says else "More workers do not help: "), finding
+    assert "More workers do not help: " in finding["change"] and ("receive them takes 15.9 ms a batch. Stack them in collate_fn" in finding["change"]) == says, finding
+
+
 def test_workers_save_nothing_where_the_items_compute_on_the_only_core(tmp_path):
     trace = write(tmp_path / "one.pt.trace.json", of_loading("_SingleProcessDataLoaderIter", 20), kprof={"version": "1", "cores": "1"})
     change = json.loads(told("advise", "--json", trace))["findings"][0]["change"]

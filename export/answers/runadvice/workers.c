@@ -180,7 +180,10 @@ static void change_set(struct kp_advised *a, const char *text)
     struct kp_strings *const strings = a->trace->strings;
     for (size_t i = 0; i < a->advice.count; i++) {
         struct kp_finding *f = &a->advice.findings[i];
-        if (is_of_workers(f)) f->change = kp_strings_keep(strings, text);
+        if (!is_of_workers(f)) continue;
+        char all[6 * TEXT_BYTES];
+        snprintf(all, sizeof all, "%s%s%s", f->first ? f->first : "", f->first ? " " : "", text);
+        f->change = kp_strings_keep(strings, all);
     }
 }
 

@@ -59,6 +59,7 @@ struct kp_waited_steps {
 };
 struct kp_finding {
     const char *id, *what, *change; /* the change is a sentence */
+    const char *first;              /* of data-loading: the begin of `change`, whatever workers tell; or NULL */
     const char *where;              /* what costs most of it: an op or a range by its name in the trace, or NULL */
     const char *module;             /* of that: "Net_0.Linear_1", or NULL */
     const char *frame;              /* the innermost frame of its stack, or NULL */

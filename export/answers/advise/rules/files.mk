@@ -7,6 +7,7 @@ SRC_rules := \
     export/answers/advise/rules/loadepochs.c \
     export/answers/advise/rules/loadplace.c \
     export/answers/advise/rules/loadsavings.c \
+    export/answers/advise/rules/loadtensors.c \
     export/answers/advise/rules/loadwaits.c \
     export/answers/advise/rules/longcauses.c \
     export/answers/advise/rules/memoryrules.c \

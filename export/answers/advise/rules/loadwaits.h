@@ -28,6 +28,10 @@ bool kp_loadepochs_tell(const struct kp_costrules *rules, const double *waits, s
 /* Where each step makes a new iterator of the loader for one batch, says so, and what to change. False: none does. */
 bool kp_loadepochs_each(const struct kp_costrules *rules, struct kp_finding *out);
 
+/* loadtensors.c: where a batch comes as many tensors, whose receipt takes much of the wait, says so, and what to change
+ * first. False: it does not. */
+bool kp_loadtensors_tell(const struct kp_costrules *rules, struct kp_finding *out);
+
 /* ---- loadcore.c: what of it is time in which the machine had no core for the thread ---- */
 
 struct kp_loadcore {

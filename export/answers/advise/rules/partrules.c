@@ -292,6 +292,7 @@ static struct kp_step_split *judged_of(const struct kp_costrules *x, const struc
 static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, struct kp_finding *f)
 {
     const bool is_each = kp_loadepochs_each(x, f);
+    if (!is_each) kp_loadtensors_tell(x, f);
     if (!is_each && f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(x, taken, f);
         f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
