@@ -22,6 +22,7 @@
 #include "preload/run.h"
 #include "preload/finish/children.h"
 #include "preload/window/phaserun.h"
+#include "preload/window/sources.h"
 #include "preload/window/window.h"
 #include "collector/base/kp_poison.h"
 
@@ -231,13 +232,16 @@ static void say_phases_missed(const struct kp_finish_totals *total)
     if (total->traces && kp_phases_are_set() && !kp_run_rank().rank) kp_phaserun_say_never_begun();
 }
 
+/* Shells and their like are recorded, too, where the heap or calls by name are, and have no steps. */
+static bool is_helper_program(void) { return !kp_sources_had_work() && (!is_command || has_new_files()); }
+
 static void say_nothing_written(const struct kp_finish_totals *total)
 {
     uint64_t seen = kp_steps_seen();
     const bool is_due = schedule->set && (schedule->active || kp_phases_are_set());
     if (!is_due || total->failed || kp_window_ever_recorded() || kp_run_is_worker()) return;
     if (kp_run_cannot_record()) return; /* that was the reason, and it was logged */
-    if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
+    if (!seen && (!had_activity() || kp_children_is_multiprocessing() || is_helper_program())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     char why[1024], others[160] = "";
     if (kp_phases_are_set()) {

@@ -50,12 +50,18 @@ bool kp_sources_attach_early(const void *inside, bool *starts_active)
     return is_news;
 }
 
-bool kp_sources_had_activity(void)
+static bool had_activity(bool of_any)
 {
-    for (size_t i = 0; kp_sources[i]; i++)
-        if (attached[i] && kp_sources[i]->had_activity && kp_sources[i]->had_activity()) return true;
+    for (size_t i = 0; kp_sources[i]; i++) {
+        const struct kp_source *const s = kp_sources[i];
+        if (attached[i] && (of_any || !s->starts_active) && s->had_activity && s->had_activity()) return true;
+    }
     return false;
 }
+
+bool kp_sources_had_activity(void) { return had_activity(true); }
+
+bool kp_sources_had_work(void) { return had_activity(false); }
 
 /*
  * torch's answer comes first: CUDA only knows that it was used. The heap and calls by name record imports as well. So

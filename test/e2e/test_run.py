@@ -221,6 +221,18 @@ def test_kprof_run_says_that_nothing_was_there_to_record(mini, tmp_path):
         assert len(run.traces) == (not lines)
 
 
+def test_of_programs_without_steps_the_one_that_was_asked_for_is_told(mini, tmp_path):
+    """A recorded heap is of any program: those that a shell starts have no steps, and nobody looks for them there."""
+    missed, script = "no trace: saw 0 steps", mini('for _ in range(5): op(b"aten::linear")\n')
+    helpers, trains = "ls / >/dev/null; timeout 9 ls / >/dev/null", f"KPROF_STEP='op:^aten::linear$' timeout 99 {harness.PYTHON} {script}"
+    flags = ["--malloc", "trace", "--schedule", "wait=1,active=2,repeat=1"]
+    for command, lines, traces in ((["ls", "/"], 1, 0), (["bash", "-c", f"{helpers}; :"], 1, 0), (["bash", "-c", f"{helpers}; {trains}; :"], 0, 1)):
+        run = harness.Run([harness.KPROF, "run", *flags, "-o", tmp_path / "out", "--", *command], tmp_path / "out", harness.clean_environment(), harness.LONG).ok()
+        assert (sum(missed in line for line in run.said), len(run.traces)) == (lines, traces), run.explain()
+    run = harness.run_kprof(None, tmp_path / "loaded", command=["bash", "-c", f"{helpers}; :"], schedule="wait=1,active=2,repeat=1", KPROF_MALLOC="trace").ok()
+    assert missed not in run.err, run.explain()
+
+
 @pytest.mark.parametrize("flags, variables, is_said", [(["--with-stack", "1"], {}, True), (["--with-stack", "ops"], {}, False),
                                                        (["--with-stack", "1", "--schedule", "1-2"], {}, False), ([], {"KPROF_WITH_STACK": "1"}, True),
                                                        (["--with-stack", "1", "--log", "none"], {}, False)])
