@@ -8,7 +8,8 @@
  * Memory:    1 KB
  * On fail:   the notes are missing, and the report says the window's sum alone
  *
- * A note holds some 80 waits, so that a killed process leaves all but the last of them.
+ * The list is noted as often as the window's sum (procfacts.c: core_note_early), so a killed process leaves both, of
+ * the same steps.
  */
 #include "preload/procfacts/procfacts.h"
 
@@ -19,7 +20,7 @@
 enum { SHARE_LEAST = 50 };    /* a fiftieth of the time */
 #define WAIT_LEAST_NS 100000u /* a thread that sleeps waits for some 0.03 ms each time it wakes */
 
-static struct kp_windowlist out = {.key = "core_steps", .notes_most = 64, .piece = 1024};
+static struct kp_windowlist out = {.key = "core_steps", .bytes_most = 65536, .piece = 1024};
 
 void kp_corewaits_begin(uint32_t window) { kp_windowlist_begin(&out, window); }
 

@@ -265,6 +265,8 @@ static void core_note_early(void)
     if (core.look_ns - core.note_ns < (part_ns > NOTE_NS ? part_ns : NOTE_NS)) return;
     core.note_ns = core.look_ns;
     core_put(core.window);
+    kp_corewaits_note();
+    kp_residents_note();
 }
 
 /* What the thread waited since the last look is the wait of the steps that ended since. */

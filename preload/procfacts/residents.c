@@ -22,7 +22,7 @@
 enum { LOOKS_PART = 1000 };
 #define LOOK_NS UINT64_C(5000000)
 
-static struct kp_windowlist out = {.key = "resident_steps", .notes_most = 1024, .piece = 528};
+static struct kp_windowlist out = {.key = "resident_steps", .bytes_most = 524288, .piece = 528};
 static struct {
     uint64_t begin_ns, last_ns;
 } look;

@@ -14,7 +14,7 @@
 
 void kp_windowlist_begin(struct kp_windowlist *list, uint32_t window)
 {
-    list->notes = list->window == window ? list->notes : 0;
+    if (list->window != window) list->bytes = list->notes = 0;
     list->window = window;
     list->used = 0;
 }
@@ -24,7 +24,11 @@ void kp_windowlist_note(struct kp_windowlist *list)
     char key[40];
     const size_t used = list->used;
     list->used = 0;
-    if (!used || list->notes == list->notes_most) return;
+    if (!used || list->bytes + used > list->bytes_most) {
+        if (used) list->bytes = list->bytes_most; /* a list with a hole would hide that something is missing */
+        return;
+    }
+    list->bytes += used;
     kp_fmt(key, sizeof key, "%s.%u.%u", list->key, list->window, list->notes++);
     (void)kp_record_note(key, list->text);
 }

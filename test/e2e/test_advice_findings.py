@@ -497,6 +497,23 @@ def test_a_machine_that_gets_busier_makes_no_program_slower(waits, is_machine, t
     assert (said in advice["crowded"]) == is_machine, advice["crowded"]
 
 
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_list_of_waits_that_ends_early_makes_no_step_slower(grows, tmp_path):
+    """Each step waits longer for a core than the one before. The list ends in the middle, as older versions left it of a killed process; the window's sum has the rest."""
+    trace, at, waits, works = advicetraces.Trace(deviceProperties=[]), 1000, [2000 * i for i in range(60)], [50_000 + 2000 * i * grows for i in range(60)]
+    trace.head["kprof"] = {"version": "1", "cores": "2", "busy_threads": "1", "python_gc": "1", "complete": False, "core_had_us": sum(works), "core_waited_us": sum(waits),
+                           "core_steps": ",".join(f"{i + 1}:{us}" for i, us in enumerate(waits[:30]) if us)}
+    for i, (wait, work) in enumerate(zip(waits, works)):
+        trace.add("user_annotation", f"ProfilerStep#{i + 1}", 1, at, work + wait)
+        for part in range(5):  # as many ops, of one size, but for those that grow
+            trace.add("cpu_op", "aten::mm", 1, at + part * 10_000, 9990, **{"Call stack": advicetraces.SICK})
+        trace.add("cpu_op", "aten::cat", 1, at + 50_000, work + wait - 50_000, **{"Call stack": advicetraces.SICK})
+        at += work + wait
+    found = {finding["id"]: finding for finding in advised(trace.write(tmp_path / "a.pt.trace.json"))["findings"]}
+    assert ("slower-steps" in found) == grows, found
+    assert not grows or 40 < found["slower-steps"]["step_ms"] < 75, found  # it is 59 ms
+
+
 @pytest.mark.parametrize("compiles_us, is_first", [(1_000_000, True), (70_000, False)])
 def test_a_compiler_that_has_half_of_all_time_comes_before_what_each_step_has(compiles_us, is_first, tmp_path):
     """Each step has 2 of its 4 ms without an op, which is critical. One step compiles: 93 % of all time, or 47 %."""

@@ -8,6 +8,9 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/store/qsort.h"
 
+#define LEFT_OUT_SHARE 0.02 /* of the steps' time: shorter waits are not in the list */
+#define LEFT_OUT_NS 50e6    /* the window's end is no step's, nor in the list */
+
 struct nocore_wait { /* of the steps first to last together */
     long first, last;
     double ns;
@@ -78,19 +81,59 @@ static bool wait_take(struct nocore *n, const struct nocore_wait *w)
     return true;
 }
 
-bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_step *steps, size_t count)
+/* Gives the steps their waits of a window's list, and adds it up. */
+static bool list_take(struct nocore *n, const char *at, struct nocore_wait *sum)
+{
+    struct nocore_wait w;
+    bool any = false;
+    *sum = (struct nocore_wait){.first = -1, .last = -1};
+    while ((at = wait_read(at, &w))) {
+        any |= wait_take(n, &w);
+        *sum = (struct nocore_wait){sum->first < 0 ? w.first : sum->first, w.last, sum->ns + w.ns};
+    }
+    return any;
+}
+
+/*
+ * A list may end before its window's steps do: older versions lost the last KB of a killed process's list, and of a
+ * long window 64 KB are kept. What the window waited in all is known, so its later steps waited the rest together.
+ * Which of them did is not known: each gets a part of its length, so that a long one stays long beside the others.
+ */
+static bool rest_take(struct nocore *n, const struct kp_kineto *trace, const struct nocore_wait *listed)
+{
+    const size_t from = step_find(n, listed->last + 1);
+    double left_out_ns = LEFT_OUT_NS, all_ns = 0;
+    if (from == n->count || n->steps[0].number > listed->first) return false;
+    for (size_t i = 0; i < from; i++) left_out_ns += LEFT_OUT_SHARE * length_of(&n->steps[i]);
+    for (size_t i = from; i < n->count; i++) all_ns += length_of(&n->steps[i]);
+    const double rest_ns = 1e3 * (double)kp_kineto_number(trace, "kprof.core_waited_us") - listed->ns - left_out_ns;
+    if (rest_ns <= 0 || rest_ns > all_ns) return false;
+    for (size_t i = from; i < n->count; i++) n->out[i] += rest_ns * length_of(&n->steps[i]) / all_ns;
+    return true;
+}
+
+/* `is_all`: the steps are all of the trace. One window alone can have a rest: of others no sum is known. */
+static bool waits_read(double *out, const struct kp_kineto *trace, const struct kp_step *steps, size_t count,
+                       bool is_all)
 {
     struct nocore n = {.steps = steps, .count = count, .out = out};
+    struct nocore_wait listed = {.first = -1};
+    size_t lists = 0;
     bool any = false;
     memset(out, 0, count * sizeof *out);
     for (size_t i = 0; i < trace->fact_count; i++) { /* one fact a window */
-        const char *at = kp_kineto_text(trace, trace->facts[i].text);
-        struct nocore_wait w;
         if (strcmp(kp_kineto_text(trace, trace->facts[i].path), KP_FACT_CORE_STEPS) != 0) continue;
         if (!(n.median_ns > 0)) n.median_ns = median_of(steps, count);
-        while ((at = wait_read(at, &w))) any |= wait_take(&n, &w);
+        any |= list_take(&n, kp_kineto_text(trace, trace->facts[i].text), &listed);
+        lists++;
     }
+    if (is_all && lists == 1) any |= rest_take(&n, trace, &listed);
     return any;
+}
+
+bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_step *steps, size_t count)
+{
+    return waits_read(out, trace, steps, count, false);
 }
 
 /* Finds the step of that number and begin. SIZE_MAX: there is none. */
@@ -113,7 +156,7 @@ bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_
     if (!kp_kineto_fact(tree->trace, KP_FACT_CORE_STEPS)) return false;
     if (kp_chosen_make(&all, tree, &everything, why, sizeof why) == 0) {
         double *const of_all = kp_kineto_room(all.step_count + 1, sizeof *of_all);
-        kp_nocore_of(of_all, tree->trace, all.steps, all.step_count);
+        (void)waits_read(of_all, tree->trace, all.steps, all.step_count, true);
         for (size_t i = 0; i < count; i++) {
             const size_t same = same_find(&all, &steps[i]);
             out[i] = same == SIZE_MAX ? 0 : of_all[same];

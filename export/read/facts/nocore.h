@@ -7,9 +7,10 @@
 enum { KP_NOCORE_TOLD_PART = 10 }; /* what is less than a tenth of a step explains nothing */
 /*
  * Writes for each step how long its thread had no core, ns. Steps with one wait together share it by what they last
- * longer than the median; where some of them are not among these, none gets any. False: no step waited, or the trace
- * does not tell.
+ * longer than the median; where some of them are not among these, none gets any. A list that ends before the steps do
+ * tells nothing of later ones. False: no step waited, or the trace does not tell.
  */
 bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_step *steps, size_t count);
-/* The same of steps that are some of all the steps of `tree`. */
+/* The same of steps that are some of all the steps of `tree`. Steps behind the end of a list share what their window
+ * waited beside it, by their length. */
 bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_step *steps, size_t count);

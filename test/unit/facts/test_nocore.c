@@ -69,6 +69,23 @@ static void what_makes_no_sense_is_nothing(void **state)
     }
 }
 
+/* The window waited 90.5 ms: the list has 0.5, and 50 and a fiftieth of its step may be no wait of a step. */
+static void steps_behind_the_end_of_a_list_share_what_the_window_waited_beside_it(void **state)
+{
+    assert_true(read_as(*state, "10:500\",\"core_waited_us\":\"90520", &everything));
+    assert_float_equal(waits[0], 500e3, 1);
+    assert_float_equal(waits[1], 40e6 / 67, 10);
+    assert_float_equal(waits[LONG], 40e6 / 67 * 61, 100);
+}
+
+/* Later steps did not wait: what the sum has more are waits of each step that are as short as none. */
+static void a_whole_list_leaves_nothing_for_later_steps(void **state)
+{
+    assert_true(read_as(*state, "11:200,14:60000\",\"core_waited_us\":\"61600", &everything));
+    assert_float_equal(waits[LONG], 60e6, 1);
+    assert_float_equal(waits[7], 0, 1);
+}
+
 static void the_head_has_the_slowest(void **state)
 {
     struct little *t = *state;
@@ -89,6 +106,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_that_is_asked_for_has_its_part, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(no_step_waits_longer_than_it_lasts, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_makes_no_sense_is_nothing, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(steps_behind_the_end_of_a_list_share_what_the_window_waited_beside_it,
+                                        little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_whole_list_leaves_nothing_for_later_steps, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(the_head_has_the_slowest, little_setup, little_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

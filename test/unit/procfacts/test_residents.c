@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "collector/base/kp_clock.h"
 #include "test/unit/window/window_fixture.h"
 
 #define MS UINT64_C(1000000)
@@ -54,7 +55,20 @@ static void what_a_step_takes_is_seen_at_its_end(void **state)
     assert_in_range(kb[1] - kb[0], TAKEN / 1024 - 2048, TAKEN / 1024 + 2048);
 }
 
-/* A process that is killed leaves the notes before, and a long window has few looks. */
+/* Its last note is a tenth of a second old, as that of its waits for a core is. */
+static void a_killed_process_leaves_the_memory_of_its_steps(void **state)
+{
+    long steps[64] = {0}, kb[64] = {0};
+    const uint64_t from = kp_clock_ns(CLOCK_MONOTONIC);
+    (void)state;
+    kp_procfacts_window_begin(3, true);
+    for (uint64_t i = 1; i <= 30; i++) kp_procfacts_core_step(from + i * 20 * MS, false, i);
+    const size_t count = looks_of(3, steps, kb, 64);
+    assert_in_range(count, 20, 30);
+    assert_in_range(steps[count - 1], 24, 30);
+}
+
+/* A long window has few looks. */
 static void looks_come_a_thousandth_of_the_window_apart(void **state)
 {
     static long steps[4096], kb[4096];
@@ -78,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_step_takes_is_seen_at_its_end),
+        cmocka_unit_test(a_killed_process_leaves_the_memory_of_its_steps),
         cmocka_unit_test(looks_come_a_thousandth_of_the_window_apart),
     };
     return cmocka_run_group_tests(tests, NULL, run_end);
