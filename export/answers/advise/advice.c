@@ -14,6 +14,7 @@
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/stacks/stepparts.h"
+#include "export/read/facts/stepthreads.h"
 #include "export/read/facts/unanswered.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/phasetimes.h"
@@ -425,7 +426,7 @@ static const char *crowded_of(const struct kp_costrules *x)
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
     x->out->crowded_ns =
         fmin(1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps, x->out->step_ns);
-    return kp_costrules_text(x, "the main thread " KP_CORE_WAITED_TEXT ". %s%s", KP_CORE_WAITED_ARGS(waited),
+    return kp_costrules_text(x, "%s " KP_CORE_WAITED_TEXT ". %s%s", x->out->step_thread, KP_CORE_WAITED_ARGS(waited),
                              busier_text(x), who_has_them(x));
 }
 
@@ -491,6 +492,24 @@ static void findings_settle(struct kp_costrules *x)
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
 }
 
+/* Which thread a step's costs are of: one, or each of several. */
+static void threads_tell(struct kp_costrules *x)
+{
+    struct kp_stepthreads threads;
+    struct kp_advice *const out = x->out;
+    kp_stepthreads_find(&threads, x->tree);
+    out->step_threads = threads.count;
+    out->step_thread = threads.count > 1    ? "a thread of the steps"
+                       : threads.are_others ? "the thread of the steps"
+                                            : "the main thread";
+    if (threads.count > 1 && out->steps)
+        out->at_once = kp_costrules_text(
+            x,
+            "%zu threads run steps at once: one ends each %s, and a thread takes %s from one of its steps to its next",
+            threads.count, kp_units_ms(out->step_ns), kp_units_ms(out->step_ns * (double)threads.count));
+    kp_stepthreads_fini(&threads);
+}
+
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
@@ -505,6 +524,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     usual_make(out, splits);
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     kp_costrules_open(&costs);
+    threads_tell(&costs);
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
     findings_settle(&costs);
     if (tree->trace->overlaps)

@@ -65,13 +65,14 @@ static const char *of_what(const struct kp_costrules *x)
     return kp_costrules_has_calls(x) ? "the recorded time" : "the recorded time in operators";
 }
 
-/* `all_ns`: what the shares are of. */
+/* `all_ns`: what the shares are of. Where several threads run steps at once, it is the time of all of these. */
 static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count, double all_ns)
 {
+    const double threads = x->out->steps && x->out->step_threads > 1 ? (double)x->out->step_threads : 1;
     const char *text = "";
     bool has_backward = false, is_beside = false;
     for (size_t i = 0; i < count && i < LINES_SHOWN; i++) {
-        const double share = of[i].ns / all_ns;
+        const double share = of[i].ns / all_ns / threads;
         if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
         text = kp_costrules_text(x, "%s%s%s %.0f %%", text, *text ? ", " : "",
                                  kp_kineto_text(x->tree->trace, of[i].name), 100 * share);
@@ -79,6 +80,9 @@ static const char *most_text(const struct kp_costrules *x, const struct hot *of,
         is_beside |= share > 1.005;
     }
     if (!*text) return NULL;
+    if (threads > 1)
+        return kp_costrules_text(x, "most of the time of the %zu threads that run steps%s: %s", x->out->step_threads,
+                                 has_backward ? ", lines with their backward" : "", text);
     return kp_costrules_text(x, "most of %s%s%s: %s", of_what(x), has_backward ? ", lines with their backward" : "",
                              is_beside ? ", on several threads at once" : "", text);
 }

@@ -9,6 +9,7 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/facts/selftime.h"
+#include "export/read/facts/stepthreads.h"
 #include "export/answers/top/toprows.h"
 
 struct names { /* by the trace's string id: the name in the comparison + 1; 0: not yet */
@@ -25,6 +26,7 @@ struct gathering {
     size_t from;                       /* the first step's sample */
     bool has_steps;                    /* a sample is a step, and not all of the trace */
     struct names names, line_names[2]; /* line_names: of own lines, which keep their numbers; [1]: of backward */
+    struct kp_stepthreads step_threads;
     bool has_gpu, is_ahead;
     struct kp_chosen on_gpu; /* is_ahead: the GPU's steps, one for each of the host's */
 };
@@ -108,7 +110,7 @@ static void piece_take(void *context, size_t at, int64_t from_ns, int64_t to_ns)
 {
     struct gathering *g = context;
     const struct kp_node *node = &g->tree->nodes[at];
-    if (kp_top_is_idle(g->tree, node)) return;
+    if (kp_stepthreads_is_idle(&g->step_threads, g->tree, node)) return;
     for (size_t i = kp_step_after(g->steps, g->step_count, from_ns); i < g->step_count && g->steps[i].start_ns < to_ns;
          i++) {
         const int64_t start = from_ns > g->steps[i].start_ns ? from_ns : g->steps[i].start_ns;
@@ -152,7 +154,7 @@ static void host_node_add(struct gathering *g, size_t at, size_t step)
     const uint32_t line = line_of(g, node);
     g->d->sides[g->side].has_python |= node->is_python;
     if (is_continued && g->has_steps) return; /* in no step, or in an earlier one */
-    if (kp_top_is_idle(g->tree, node)) return;
+    if (kp_stepthreads_is_idle(&g->step_threads, g->tree, node)) return;
     if (!is_continued) work_count(g, kp_tree_event(g->tree, at));
     if (!node->is_async && !is_continued) {
         count_add(g, KP_DIFF_OPS, name);
@@ -317,12 +319,14 @@ void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, con
                           .has_gpu = kp_diff_gpu_worked(tree)};
     g.is_ahead = g.has_gpu && kp_gpu_steps_ahead(&g.on_gpu, tree, chosen);
     d->sides[side].is_ahead |= g.is_ahead;
+    kp_stepthreads_find(&g.step_threads, tree);
     steps_add(&g);
     parts_add(&g);
     nodes_add(&g);
     memory_add(&g);
     if (!is_part) d->sides[side].samples += g.step_count;
     if (g.is_ahead) kp_chosen_fini(&g.on_gpu);
+    kp_stepthreads_fini(&g.step_threads);
     free(g.line_names[0].of);
     free(g.line_names[1].of);
     free(g.names.of);

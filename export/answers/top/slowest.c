@@ -28,6 +28,7 @@ struct slowest_finding {
     const struct kp_kineto *trace;
     const struct kp_step *samples;
     const bool *is_slow;
+    const size_t *order;       /* the sample of each step that is given; NULL: its own */
     struct kp_keyindex places; /* by name and shapes; rows: struct slow_place. Key 0: nothing runs */
 };
 
@@ -36,9 +37,10 @@ static struct slow_place *place_of(struct slowest_finding *f, uint64_t key)
     return kp_keyindex_row(&f->places, key, &(struct slow_place){.ns = {0}}, sizeof(struct slow_place));
 }
 
-static void sample_take(void *context, size_t at, const struct kp_top *top)
+static void sample_take(void *context, size_t step, const struct kp_top *top)
 {
     struct slowest_finding *const f = context;
+    const size_t at = f->order ? f->order[step] : step;
     const bool is_slow = f->is_slow[at];
     double rest_ns = (double)f->samples[at].inside_ns;
     for (size_t i = 0; i < top->count; i++) {
@@ -121,6 +123,53 @@ static void no_core_find(struct kp_slowest *out, const struct kp_tree *tree, con
     free(waits);
 }
 
+static bool do_overlap(const struct kp_step *samples, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (samples[i].start_ns < samples[i - 1].end_ns) return true;
+    return false;
+}
+
+/* Gives the rows of the calls of one thread. */
+static void thread_take(struct slowest_finding *f, const struct kp_tree *tree, const struct kp_chosen *calls,
+                        uint64_t thread, enum kp_top_by by)
+{
+    struct kp_step *const steps = kp_kineto_room(calls->within_calls, sizeof *steps);
+    size_t *const order = kp_kineto_room(calls->within_calls, sizeof *order), count = 0;
+    for (size_t i = 0; i < calls->within_calls; i++) {
+        if (calls->calls[i].thread != thread) continue;
+        order[count] = i;
+        steps[count++] = f->samples[i];
+    }
+    f->order = order;
+    const struct kp_chosen each = {
+        .steps = steps, .step_count = count, .is_of_calls = calls->is_of_calls, .has_thread = true, .thread = thread};
+    kp_top_each_step(tree, &each, by, sample_take, f);
+    f->order = NULL;
+    free(order);
+    free(steps);
+}
+
+/* Calls that several threads make at once have the rows of their own thread each. */
+static void samples_take(struct slowest_finding *f, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                         size_t count)
+{
+    const enum kp_top_by by = tree->trace->record_shapes ? KP_TOP_BY_SHAPE : KP_TOP_BY_OP;
+    if (!chosen->within_calls || !do_overlap(f->samples, count)) {
+        const struct kp_chosen each = {
+            .steps = (struct kp_step *)f->samples, .step_count = count, .is_of_calls = chosen->is_of_calls};
+        kp_top_each_step(tree, &each, by, sample_take, f);
+        return;
+    }
+    struct kp_keyindex threads = {0};
+    for (size_t i = 0; i < count; i++) {
+        const size_t known = threads.count;
+        if (kp_keyindex_get(&threads, chosen->calls[i].thread) == known)
+            thread_take(f, tree, chosen, chosen->calls[i].thread, by);
+    }
+    kp_keyindex_fini(&threads);
+}
+
 void kp_slowest_find(struct kp_slowest *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     size_t count;
@@ -130,8 +179,7 @@ void kp_slowest_find(struct kp_slowest *out, const struct kp_tree *tree, const s
     slow_mark(out, is_slow, samples, count);
     if (out->count) {
         struct slowest_finding f = {.trace = tree->trace, .samples = samples, .is_slow = is_slow};
-        const struct kp_chosen each = {.steps = samples, .step_count = count, .is_of_calls = chosen->is_of_calls};
-        kp_top_each_step(tree, &each, tree->trace->record_shapes ? KP_TOP_BY_SHAPE : KP_TOP_BY_OP, sample_take, &f);
+        samples_take(&f, tree, chosen, count);
         place_tell(out, &f);
         if (!chosen->within_calls) no_core_find(out, tree, &f);
         kp_keyindex_fini(&f.places);

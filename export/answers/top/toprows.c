@@ -19,6 +19,7 @@
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/facts/selftime.h"
+#include "export/read/facts/stepthreads.h"
 #include "export/show/shapetext.h"
 #include "export/read/facts/namefacts.h"
 
@@ -27,10 +28,11 @@ struct building {
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
     struct kp_keyindex threads, lanes; /* lanes: of a row and a thread; rows: when its last node ends, not nested */
-    int64_t *self, *step_self;         /* each node's self time, in what was chosen and in its steps */
-    uint32_t *backward_of;             /* by module: whose place each node has (backwardof.h) */
-    int32_t *started_by;               /* by another place: of ranges of a backend, else -1 (commstarts.h), or NULL */
-    struct node_bytes *bytes; /* each node's, with those of the allocators that it called. NULL: none were recorded */
+    struct kp_stepthreads step_threads;
+    int64_t *self, *step_self; /* each node's self time, in what was chosen and in its steps */
+    uint32_t *backward_of;     /* by module: whose place each node has (backwardof.h) */
+    int32_t *started_by;       /* by another place: of ranges of a backend, else -1 (commstarts.h), or NULL */
+    struct node_bytes *bytes;  /* each node's, with those of the allocators that it called. NULL: none were recorded */
 };
 struct node_bytes {
     int64_t cpu, device;
@@ -120,13 +122,6 @@ static bool is_continued(const struct building *b, size_t node)
     return kp_tree_event(b->tree, node)->flags & KP_KINETO_CONTINUED;
 }
 
-bool kp_top_is_idle(const struct kp_tree *tree, const struct kp_node *node)
-{
-    const struct kp_kineto_event *e = event_of(tree, node);
-    return node->is_python && !kp_kineto_is_main_thread(e) && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
-           kp_namefacts(tree->trace, e->name) & KP_NAME_IDLE;
-}
-
 static bool is_left_out(const struct building *b, const struct kp_node *node)
 {
     if (b->top->by != KP_TOP_BY_SYMBOL) return false;
@@ -140,7 +135,7 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
     const struct kp_spans *all = &b->chosen->spans, *steps = &b->chosen->in_steps;
     *out = (struct cost){0};
     if (b->top->by == KP_TOP_BY_KERNEL) return !node->removed && node->on_device && cost_of_gpu(b, i, out);
-    if (node->removed || kp_top_is_idle(b->tree, node) || is_left_out(b, node)) return false;
+    if (node->removed || kp_stepthreads_is_idle(&b->step_threads, b->tree, node) || is_left_out(b, node)) return false;
     if (node->on_device) return cost_of_gpu(b, i, out);
     out->all.count = kp_spans_has(all, node->start_ns);
     out->all.total_ns = (double)kp_spans_between(all, node->start_ns, node->end_ns);
@@ -458,6 +453,7 @@ static void starts_find(struct building *b)
 /* After top_begin. */
 static void building_init(struct building *b)
 {
+    kp_stepthreads_find(&b->step_threads, b->tree);
     b->self = kp_kineto_zeros(b->tree->count + 1, sizeof *b->self);
     b->step_self = kp_kineto_zeros(b->tree->count + 1, sizeof *b->step_self);
     if (kp_top_is_by_module(b->top)) b->backward_of = kp_backward_of(b->tree);
@@ -469,6 +465,7 @@ static void building_fini(struct building *b)
 {
     kp_keyindex_fini(&b->threads);
     kp_keyindex_fini(&b->lanes);
+    kp_stepthreads_fini(&b->step_threads);
     free(b->self);
     free(b->step_self);
     free(b->backward_of);
@@ -499,11 +496,20 @@ struct step_nodes {
     size_t *first;
 };
 
+/* Where steps are calls of one thread, so are their nodes. */
+static bool is_of_thread(const struct building *b, const struct kp_node *node)
+{
+    const int32_t asker = node->on_device ? node->call : (int32_t)(node - b->tree->nodes);
+    if (!b->chosen->has_thread) return true;
+    return asker >= 0 && kp_tree_thread(kp_tree_event(b->tree, (size_t)asker)) == b->chosen->thread;
+}
+
 static void step_nodes_walk(struct step_nodes *of, const struct building *b, const struct kp_step *steps, size_t count,
                             bool fills)
 {
     for (uint32_t i = 0; i < b->tree->count; i++) {
         const struct kp_node *const node = &b->tree->nodes[i];
+        if (!is_of_thread(b, node)) continue;
         const int64_t from_ns = node->on_device ? kp_chosen_asked_ns(b->chosen, b->tree, i) : node->start_ns;
         const int64_t asked_ns = node->on_device && from_ns == INT64_MIN ? node->start_ns : from_ns;
         const int64_t to_ns = node->on_device ? asked_ns : node->end_ns;

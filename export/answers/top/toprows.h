@@ -86,8 +86,6 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more);
 void kp_top_add_gap(struct kp_top *top, bool has_marked_steps);
 /* Leaves what lies in whole steps alone (decisions/090). Before ordering; nothing can be added any more. */
 void kp_top_keep_steps(struct kp_top *top);
-/* A thread beside the program's first that waits is idle, and no cost. */
-bool kp_top_is_idle(const struct kp_tree *tree, const struct kp_node *node);
 double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row); /* self time in steps, or GPU's */
 double kp_top_row_step_total_ns(const struct kp_top *top, const struct kp_top_row *row);
 double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row); /* in all, or GPU's */

@@ -12,6 +12,7 @@ SRC_facts := \
     export/read/facts/percentiles.c \
     export/read/facts/pywait.c \
     export/read/facts/selftime.c \
+    export/read/facts/stepthreads.c \
     export/read/facts/unanswered.c \
     export/read/facts/usualsteps.c \
     export/read/facts/valuereads.c \
@@ -27,6 +28,7 @@ UNIT_facts := \
     test/unit/facts/test_nocore.c \
     test/unit/facts/test_percentiles.c \
     test/unit/facts/test_pywait.c \
+    test/unit/facts/test_stepthreads.c \
     test/unit/facts/test_unanswered.c \
     test/unit/facts/test_usualsteps.c \
     test/unit/facts/test_valuereads.c \

@@ -39,6 +39,8 @@ struct kp_chosen {
     bool is_of_calls;      /* `within` names calls of CUDA: what they launched is in it, and not what their ops did */
     bool is_phase;         /* all of it is a window of a phase, from its begin to its end */
     bool goes_on;          /* of a piece: another one comes */
+    bool has_thread;       /* `steps` are calls of one thread, as kp_top_each_step() takes them */
+    uint64_t thread;       /* then: kp_tree_thread */
     bool is_by_stacks;     /* `within` was found in stacks alone: the ops under it are the time */
     struct kp_step *steps; /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;

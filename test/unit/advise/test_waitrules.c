@@ -264,6 +264,56 @@ static void a_gap_of_which_the_thread_sleeps_a_part_is_one_cause(void **state)
     assert_non_null(strstr(a.findings[0].what, "asleep for 5.00 ms of it"));
 }
 
+/* Two handlers end steps in turn. Each waits for a lock for 30 ms of 40, and the first thread for the handlers. */
+static void handlers_that_run_steps_at_once_wait_between_steps_of_their_own(void **state)
+{
+    struct little *t = *state;
+    head(t, SLEPT);
+    python(t, "serve.py(9): main", 1, 1, 0, 0, STEPS * STEP_US);
+    python(t, "threading.py(1132): _wait_for_tstate_lock", 1, 2, 1, 1, STEPS * STEP_US - 2);
+    for (int i = 0; i < STEPS; i++) {
+        const int tid = 2 + i % 2, at = STEP_US * i;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        event(t, "user_annotation", name, tid, at, STEP_US, "");
+        if (i + 2 > STEPS) continue;
+        python(t, "serve.py(3): answer", tid, 10 + 2 * i, 0, at, 2 * STEP_US - 10);
+        event(t, "python_function", "<built-in method acquire of _thread.lock object at 0x7f00>", tid, at + 500, 30000,
+              "\"Call stack\":\"serve.py(5): answer\"");
+        event(t, "cpu_op", "aten::mm", tid, at + 31000, 8000, "");
+    }
+    const struct kp_advice a = advise(t);
+    assert_true(a.count >= 1);
+    assert_string_equal(a.findings[0].id, "lock-wait");
+    assert_non_null(strstr(a.findings[0].what, "30.0 ms of the 40.0 ms that each of 2 threads takes for a step"));
+    assert_string_equal(a.step_thread, "a thread of the steps");
+    assert_string_equal(a.at_once,
+                        "2 threads run steps at once: one ends each 20.0 ms, and a thread takes 40.0 ms from "
+                        "one of its steps to its next");
+    assert_non_null(strstr(a.most, "most of the time of the 2 threads that run steps: serve.py:5 answer 7"));
+    assert_null(strstr(a.most, "serve.py:9"));
+}
+
+/* The healthy twin: one thread beside the first runs all steps, and waits for nothing. */
+static void one_thread_of_steps_beside_the_first_has_no_note_of_several(void **state)
+{
+    struct little *t = *state;
+    head(t, "\"core_had_us\":380000,\"core_waited_us\":2000");
+    python(t, "serve.py(9): main", 1, 1, 0, 0, STEPS * STEP_US);
+    python(t, "threading.py(1132): _wait_for_tstate_lock", 1, 2, 1, 1, STEPS * STEP_US - 2);
+    for (int i = 0; i < STEPS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        event(t, "user_annotation", name, 2, STEP_US * i, STEP_US, "");
+        event(t, "cpu_op", "aten::mm", 2, STEP_US * i + 500, 19000, "");
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 0);
+    assert_string_equal(a.step_thread, "the thread of the steps");
+    assert_null(a.at_once);
+    assert_true(!a.most || !strstr(a.most, "serve.py:9"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +330,8 @@ int main(void)
         LITTLE(between_two_calls_a_server_sleeps_at_no_cost),
         LITTLE(steps_by_calls_of_a_model_may_wait_for_requests),
         LITTLE(the_step_in_which_the_program_starts_is_counted_and_not_looked_at),
+        LITTLE(handlers_that_run_steps_at_once_wait_between_steps_of_their_own),
+        LITTLE(one_thread_of_steps_beside_the_first_has_no_note_of_several),
         LITTLE(a_wait_behind_a_call_of_a_step_is_its_own),
         LITTLE(only_a_wait_within_the_call_is_of_a_step),
         LITTLE(a_gap_of_which_the_thread_sleeps_a_part_is_one_cause),

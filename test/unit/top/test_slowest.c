@@ -80,10 +80,31 @@ static void time_in_which_nothing_runs_is_a_place(void **state)
                         "without an operator");
 }
 
+/* Two threads answer at once. One call waits for 900 us, while the other thread runs an op. */
+static void calls_of_two_threads_have_rows_of_their_own_thread(void **state)
+{
+    struct little *t = *state;
+    struct kp_slowest found;
+    for (int i = 0; i < CALLS; i++) {
+        const int us = i == 50 ? 900 : 0;
+        event(t, "cpu_op", "answer", 1, i * EACH, 300, "");
+        event(t, "cpu_op", "answer", 2, i * EACH + 50, 50 + us, "");
+        event(t, "cpu_op", "aten::mm", 1, i * EACH + 10, 280, "");
+        event(t, "cpu_op", "lock", 2, i * EACH + 60, 10 + us, "");
+    }
+    assert_int_equal(choose(t, &within), 0);
+    assert_int_equal(t->chosen.within_calls, 2 * CALLS);
+    kp_slowest_find(&found, &t->tree, &t->chosen);
+    assert_int_equal(found.count, 2);
+    assert_string_equal(kp_kineto_text(t->trace, found.name), "lock");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_slowest_calls_have_their_place, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(calls_of_two_threads_have_rows_of_their_own_thread, little_setup,
+                                        little_teardown),
         cmocka_unit_test_setup_teardown(few_calls_have_none, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(steps_that_last_as_long_have_none, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(time_in_which_nothing_runs_is_a_place, little_setup, little_teardown),

@@ -132,6 +132,9 @@ struct kp_advice {
     struct kp_usual_split usual;
     const char *outside;       /* a sentence: how much of a phase lies in no step, if much does; or NULL */
     const char *guessed;       /* a sentence: its steps are guessed, of before a training; or NULL */
+    const char *step_thread;   /* "the main thread", which runs the steps; "the thread of the steps" */
+    size_t step_threads;       /* that run steps, each some */
+    const char *at_once;       /* a sentence: several threads run steps at once; or NULL */
     const char *most;          /* a sentence: the own lines, or ops, with most time, and their shares; or NULL */
     const char *prompts;       /* a sentence: which steps of a generation take a prompt; or NULL */
     const char *no_op;         /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
@@ -146,7 +149,7 @@ struct kp_advice {
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-enum { KP_NOTES_MAX = 16 + KP_WAITED_MAX };
+enum { KP_NOTES_MAX = 17 + KP_WAITED_MAX };
 struct kp_note {
     const char *text, *title; /* a sentence; what it tells */
 };

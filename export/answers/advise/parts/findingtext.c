@@ -22,6 +22,7 @@ size_t kp_advice_notes(const struct kp_advice *a, struct kp_note notes[KP_NOTES_
     static const char evaluated[] = "Evaluations";
     const bool is_waited_more = a->waited_ns > a->evaluated_ns;
     const struct kp_note before[] = {{a->guessed, "Steps are guessed"},
+                                     {a->at_once, "Steps of several threads"},
                                      {a->crowded, "Too few cores"},
                                      {is_waited_more ? NULL : a->evaluated, evaluated}},
                          after[] = {{a->waited_why, "Why steps may be slow"},

@@ -25,8 +25,8 @@ const char *kp_ownthreads_text(const struct kp_costrules *x)
     const char *const pool =
         has_pool(x) ? kp_costrules_text(x, " besides torch's %ld", kp_threads_of(x->tree->trace).torch) : "";
     return kp_costrules_text(
-        x, "Other threads of this program%s ran for %s%.0f ms together in these steps, the main thread for %.0f ms",
-        pool, *pool ? "at least " : "", others_ns / 1e6, had_ns / 1e6);
+        x, "Other threads of this program%s ran for %s%.0f ms together in these steps, %s for %.0f ms", pool,
+        *pool ? "at least " : "", others_ns / 1e6, x->out->step_thread, had_ns / 1e6);
 }
 
 /* ---- their line ---- */

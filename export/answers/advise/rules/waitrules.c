@@ -116,9 +116,9 @@ static bool gil_tell(struct kp_costrules *x, double asleep)
     if (!(others > 0) || others < OTHERS_SHARE * asleep) return false;
     struct kp_finding f = {.id = KP_FINDING_GIL, .step_ns = asleep, .line = kp_ownthreads_line(x)};
     f.what = kp_costrules_text(x,
-                               "the main thread waits for Python's lock (the GIL): other threads of this program hold "
+                               "%s waits for Python's lock (the GIL): other threads of this program hold "
                                "it and compute for %.1f ms per step",
-                               others / 1e6);
+                               x->out->step_thread, others / 1e6);
     const char *const where = kp_ownthreads_where(x);
     f.change =
         kp_costrules_text(x,
@@ -134,10 +134,10 @@ static bool gil_tell(struct kp_costrules *x, double asleep)
 static const char lock_change[] = "Hold the lock for less time, or give each thread its own data. `kprof stacks "
                                   "--threads` shows what each does meanwhile.";
 static const struct wait_words {
-    const char *id, *what, *change;
+    const char *id, *what, *change; /* what: behind the thread's name, where it begins with a blank */
 } words[KP_PYWAIT_OWN + 1] = {
     [KP_PYWAIT_NONE].id = "waits-in-step",
-    [KP_PYWAIT_NONE].what = "the main thread waits in a call for work that runs elsewhere",
+    [KP_PYWAIT_NONE].what = " waits in a call for work that runs elsewhere",
     [KP_PYWAIT_NONE].change = "Start that work earlier and fetch the result one step later, or make it cheaper.",
     [KP_PYWAIT_SLEEP].id = "sleeps-in-step",
     [KP_PYWAIT_SLEEP].what = "the step sleeps",
@@ -150,7 +150,7 @@ static const struct wait_words {
     [KP_PYWAIT_LOCK].what = "the step waits for another thread: a lock, an event or its end",
     [KP_PYWAIT_LOCK].change = lock_change,
     [KP_PYWAIT_OWN].id = "lock-wait",
-    [KP_PYWAIT_OWN].what = "the main thread waits in a function's own code, for a lock (with lock:)",
+    [KP_PYWAIT_OWN].what = " waits in a function's own code, for a lock (acquire, or with lock:)",
     [KP_PYWAIT_OWN].change = lock_change,
     [KP_PYWAIT_NETWORK].id = "network-wait",
     [KP_PYWAIT_NETWORK].what = "the step waits for a network or for another program's answer",
@@ -159,7 +159,7 @@ static const struct wait_words {
     [KP_PYWAIT_PROCESS].what = "the step waits for the result of another process or a pool",
     [KP_PYWAIT_PROCESS].change = "Start it earlier and fetch its result one step later, or make it cheaper there.",
     [KP_PYWAIT_COMM].id = "waits-in-step",
-    [KP_PYWAIT_COMM].what = "the main thread waits in a call for work that runs elsewhere",
+    [KP_PYWAIT_COMM].what = " waits in a call for work that runs elsewhere",
     [KP_PYWAIT_COMM].change = "Start that work earlier and fetch the result one step later, or make it cheaper.",
     [KP_PYWAIT_FILE].id = "file-io",
     [KP_PYWAIT_FILE].what = "the step reads or writes files",
@@ -179,6 +179,15 @@ static const char *pool_change(const struct kp_costrules *x, const struct kp_fin
     return kp_costrules_text(x, "The pool " PICKLES " %s", f->change);
 }
 
+/* Each of several threads waits so, while the others end steps, too. */
+static const char *at_once_text(const struct kp_costrules *x, double ns)
+{
+    const double threads = (double)x->out->step_threads;
+    if (threads < 2) return "";
+    return kp_costrules_text(x, " (%s of the %s that each of %zu threads takes for a step of its own)",
+                             kp_units_ms(ns * threads), kp_units_ms(x->out->step_ns * threads), x->out->step_threads);
+}
+
 /* Tells one kind of wait, of a step's `ns`, at its lines. */
 static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, enum kp_pywait kind, double ns)
 {
@@ -186,8 +195,9 @@ static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, 
     struct kp_finding f = {.id = words[kind].id, .change = words[kind].change, .step_ns = ns};
     const struct kp_waitplace *const most = kp_waitcalls_lines(calls, x->tree->trace, kind, lines, sizeof lines);
     const char *const feeder = kind == KP_PYWAIT_QUEUE ? kp_waitcalls_feeder(x) : NULL;
-    f.what = kp_costrules_text(x, "%s%s%s%s%s", words[kind].what, *lines ? ": " : "", lines, feeder ? "; " : "",
-                               feeder ? feeder : "");
+    f.what =
+        kp_costrules_text(x, "%s%s%s%s%s%s%s", *words[kind].what == ' ' ? x->out->step_thread : "", words[kind].what,
+                          *lines ? ": " : "", lines, feeder ? "; " : "", feeder ? feeder : "", at_once_text(x, ns));
     f.line = most ? kp_kineto_text(x->tree->trace, most->line) : NULL;
     f.where = most ? kp_kineto_text(x->tree->trace, most->call) : NULL;
     f.change = pool_change(x, &f);
@@ -259,9 +269,9 @@ static void gap_tell(struct kp_costrules *x, struct kp_waitgaps *gaps, double as
     if (!is_much(x, gaps->most_ns)) return;
     struct kp_finding f = {.id = words[KP_PYWAIT_NONE].id, .change = gap_change};
     f.step_ns = gap_cost(gaps, asleep);
-    f.what = kp_costrules_text(x, "the main thread sleeps or waits for a lock, a queue, a file or another process%s",
-                               f.step_ns > asleep ? kp_costrules_text(x, " (asleep for %s of it)", kp_units_ms(asleep))
-                                                  : "");
+    f.what = kp_costrules_text(
+        x, "%s sleeps or waits for a lock, a queue, a file or another process%s", x->out->step_thread,
+        f.step_ns > asleep ? kp_costrules_text(x, " (asleep for %s of it)", kp_units_ms(asleep)) : "");
     kp_costplaces_tell(&gaps->places, x->tree->trace, &f);
     f.is_gap = f.where != NULL;
     (void)wait_tell(x, &f, gaps->of);
