@@ -320,9 +320,8 @@ static int numbers_show(struct report_command *r, const char *label, struct top_
 /* A trace that was read in pieces has no tree to tell it by. */
 static const char *kinds_unknown(const struct kp_summary *s)
 {
-    return s->steps && s->step_mean_ns > s->step_median_ns + s->step_median_ns / 10
-               ? "whether the long steps hold an evaluation, take a prompt or wait: kprof advise"
-               : NULL;
+    if (s->is_uneven_by_cores) return "the long steps are those that waited for a CPU core";
+    return s->is_uneven ? "whether the long steps hold an evaluation, take a prompt or wait: kprof advise" : NULL;
 }
 
 /* Asks `kprof advise` of these steps. Of other time that was asked for nothing is known. */

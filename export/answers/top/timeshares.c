@@ -21,6 +21,7 @@
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
+#define UNEVEN_TIMES 1.1  /* the mean step is so much longer than the median one */
 enum { START_STEPS = 3 }; /* numbers of steps up to which a start may go on: lazy parts of torch, a compiler */
 
 struct shares { /* as in struct kp_summary_times */
@@ -146,10 +147,30 @@ static bool may_carry_start(long first_step, int64_t first_ns, int64_t median_ns
     return first_step <= START_STEPS && is_slow(first_ns, median_ns) && first_ns > longest_other_ns && !has_equal;
 }
 
+/* Some steps are much longer than the others, not by chance. */
+static bool are_uneven(double *lengths, size_t count)
+{
+    double all_ns = 0;
+    for (size_t i = 0; i < count; i++) all_ns += lengths[i];
+    return count && all_ns / (double)count > UNEVEN_TIMES * kp_quantile(lengths, count, 0.5);
+}
+
+/* `waits`: of each step, ns; NULL: not known. */
+static bool are_steps_uneven(const struct kp_chosen *chosen, const double *waits)
+{
+    double *const lengths = kp_kineto_room(chosen->step_count + 1, sizeof *lengths);
+    for (size_t i = 0; i < chosen->step_count; i++)
+        lengths[i] = (double)chosen->steps[i].inside_ns - (waits ? waits[i] : 0);
+    const bool are = are_uneven(lengths, chosen->step_count);
+    free(lengths);
+    return are;
+}
+
 /* `waits`: of each step, ns. Not the program's start makes the first step longer then. */
 static void no_core_set(struct kp_summary *out, const struct kp_chosen *chosen, const double *waits)
 {
     out->no_core_ns = 0;
+    out->is_uneven_by_cores = out->is_uneven && !are_steps_uneven(chosen, waits);
     for (size_t i = 0; i < chosen->step_count; i++) {
         out->no_core_ns += llround(waits[i]);
         if (chosen->steps[i].number == out->slowest_step) out->slowest_no_core_ns = llround(waits[i]);
@@ -161,6 +182,7 @@ static void no_core_set(struct kp_summary *out, const struct kp_chosen *chosen, 
 static void no_core_measure(struct kp_summary *out, const struct kp_kineto *trace, const struct kp_chosen *chosen)
 {
     double *const waits = kp_kineto_room(chosen->step_count + 1, sizeof *waits);
+    out->is_uneven = are_steps_uneven(chosen, NULL);
     if (kp_nocore_of(waits, trace, chosen->steps, chosen->step_count)) no_core_set(out, chosen, waits);
     free(waits);
 }

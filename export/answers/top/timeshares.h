@@ -11,12 +11,13 @@ struct kp_summary {
     size_t steps;
     long first_step, last_step;                                        /* by number */
     int64_t step_median_ns, step_mean_ns, step_least_ns, step_most_ns; /* of the steps that were chosen */
-    int64_t before_ns, after_ns;      /* of wall_ns, before the first step and after the last */
-    int64_t first_ns, rest_median_ns; /* the first step, and the median of the others */
-    bool is_first_slow;               /* it may carry a start */
-    long slowest_step;                /* the one of step_most_ns */
-    int64_t no_core_ns;               /* of all these steps: their thread had no core; 0: not known, or none */
-    int64_t slowest_no_core_ns;       /* of the slowest */
+    int64_t before_ns, after_ns;        /* of wall_ns, before the first step and after the last */
+    int64_t first_ns, rest_median_ns;   /* the first step, and the median of the others */
+    bool is_first_slow;                 /* it may carry a start */
+    long slowest_step;                  /* the one of step_most_ns */
+    int64_t no_core_ns;                 /* of all these steps: their thread had no core; 0: not known, or none */
+    int64_t slowest_no_core_ns;         /* of the slowest */
+    bool is_uneven, is_uneven_by_cores; /* some steps are much longer; and without that time none is */
     /* The shares: of the steps alone where much lies outside of them (imports, a model being built), else of all. */
     bool is_of_steps;
     int64_t outside_ns; /* of a phase, what lies in no whole step */

@@ -266,6 +266,34 @@ static void threads_that_have_their_cores_wait_little(void **state)
     assert_false(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":700,\"core_waited_us\":300"));
 }
 
+/* Five of twenty steps of 10 ms last 30. With `facts` they had no core for these 20. */
+static struct kp_summary uneven_summary(struct little *t, const char *facts)
+{
+    struct kp_summary s;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"cores\":\"2\"%s},", facts);
+    for (int i = 0, at = 0; i < 20; i++) {
+        const int us = i >= 15 ? 30000 : 10000;
+        numbered_step(t, i, at, us);
+        op(t, "aten::mm", at, us);
+        at += us;
+    }
+    summary_make(t, &s);
+    return s;
+}
+
+static void steps_that_are_long_by_waits_for_a_core_are_told_as_that(void **state)
+{
+    const struct kp_summary s = uneven_summary(*state, ",\"core_steps\":\"15-19:100000\"");
+    assert_true(s.is_uneven && s.is_uneven_by_cores);
+    assert_int_equal(s.no_core_ns, 100000000);
+}
+
+static void steps_that_are_long_by_their_work_are_not(void **state)
+{
+    const struct kp_summary s = uneven_summary(*state, "");
+    assert_true(s.is_uneven && !s.is_uneven_by_cores);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +307,8 @@ int main(void)
         LITTLE(a_first_step_longer_than_the_others_is_told),
         LITTLE(a_long_step_in_the_middle_of_a_run_carries_no_start),
         LITTLE(a_first_step_that_another_equals_carries_no_start),
+        LITTLE(steps_that_are_long_by_waits_for_a_core_are_told_as_that),
+        LITTLE(steps_that_are_long_by_their_work_are_not),
         LITTLE(threads_wait_for_the_slowest_where_others_have_their_cores),
         LITTLE(one_thread_waits_for_no_other),
         LITTLE(torch_shares_no_op_with_one_thread),
