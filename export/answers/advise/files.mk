@@ -26,6 +26,7 @@ UNIT_advise := \
     test/unit/advise/test_loadepochs.c \
     test/unit/advise/test_loadtensors.c \
     test/unit/advise/test_nosyncrule.c \
+    test/unit/advise/test_loadunpack.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_onebyone.c \

@@ -23,13 +23,14 @@ enum kp_namefact {
     KP_NAME_COMM_OP = 1 << 11,
     KP_NAME_COLLECTIVE = 1 << 12,
     KP_NAME_MATRIX = 1 << 13,
-    KP_NAME_IDLE = 1 << 14,        /* kp_pywait_is_idle */
-    KP_NAME_WORKERFRAME = 1 << 15, /* times an enum kp_workerframe: two bits */
-    KP_NAME_FORMATS = 1 << 17,     /* torch makes a text of a tensor; or a stack */
-    KP_NAME_DEEPCOPY = 1 << 18,    /* copy.deepcopy(), or a stack that has it */
-    KP_NAME_RECOMPUTES = 1 << 19,  /* what a hook of saved tensors runs, or a stack that has it */
-    KP_NAME_DDP_BUFFERS = 1 << 20, /* DistributedDataParallel sends buffers, or a stack that has it */
-    KP_NAME_PYWAIT = 1 << 21,      /* times an enum kp_pywait; the uppermost bits */
+    KP_NAME_IDLE = 1 << 14,         /* kp_pywait_is_idle */
+    KP_NAME_WORKERFRAME = 1 << 15,  /* times an enum kp_workerframe: two bits */
+    KP_NAME_FORMATS = 1 << 17,      /* torch makes a text of a tensor; or a stack */
+    KP_NAME_DEEPCOPY = 1 << 18,     /* copy.deepcopy(), or a stack that has it */
+    KP_NAME_RECOMPUTES = 1 << 19,   /* what a hook of saved tensors runs, or a stack that has it */
+    KP_NAME_DDP_BUFFERS = 1 << 20,  /* DistributedDataParallel sends buffers, or a stack that has it */
+    KP_NAME_DECOMPRESSES = 1 << 21, /* a call of Python, of zlib, an archive, .. */
+    KP_NAME_PYWAIT = 1 << 22,       /* times an enum kp_pywait; the uppermost bits */
     KP_NAME_OF_STACKS = KP_NAME_INPUT | KP_NAME_FORMATS | KP_NAME_DEEPCOPY | KP_NAME_RECOMPUTES | KP_NAME_DDP_BUFFERS,
     KP_NAME_RANGE = KP_NAME_STEP | KP_NAME_OPTIMIZER | KP_NAME_LOADER /* no op, whatever old files call it */
 };

@@ -8,6 +8,7 @@ SRC_rules := \
     export/answers/advise/rules/loadplace.c \
     export/answers/advise/rules/loadsavings.c \
     export/answers/advise/rules/loadtensors.c \
+    export/answers/advise/rules/loadunpack.c \
     export/answers/advise/rules/loadwaits.c \
     export/answers/advise/rules/longcauses.c \
     export/answers/advise/rules/memoryrules.c \

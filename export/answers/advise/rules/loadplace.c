@@ -245,7 +245,8 @@ void kp_loadplace_tell(const struct kp_costrules *x, const struct kp_loadcore *t
     place_tell(&p, out);
     const struct kp_loading l = loading_of(x, &p, taken, out);
     if (kp_loading_size_of(&l) == KP_LOADING_SHORT) out->is_critical = false;
-    out->change = change_of(x, &l, items_text(x, &p, &l, out), out);
+    out->change =
+        kp_costrules_text(x, "%s%s", kp_loadunpack_text(x), change_of(x, &l, items_text(x, &p, &l, out), out));
     kp_spans_fini(&p.times);
     kp_keyindex_fini(&p.keys);
 }

@@ -43,5 +43,8 @@ double kp_loadcore_asleep_ns(const struct kp_costrules *rules);
 /* The splits without what a part surely has of that time, their steps without all of it. The caller frees them. */
 struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const struct kp_step_split *splits,
                                          enum kp_split_part part, struct kp_loadcore *out);
+/* "Items decompress what they read at data.py:21 __getitem__: ..", and what to do, with a blank behind; "": they do
+ * not, for a third of the loading, or no calls of Python were recorded. */
+const char *kp_loadunpack_text(const struct kp_costrules *x);
 /* loadplace.c: the line that the loading of data spends most time in, or those around; what to change. */
 void kp_loadplace_tell(const struct kp_costrules *rules, const struct kp_loadcore *taken, struct kp_finding *out);
