@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"
 #include "export/answers/convert/convert.h"
+#include "export/read/facts/nocore.h"
+#include "export/read/kineto/kineto_facts.h"
 #include "export/read/tree/chosen.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/modulename.h"
@@ -29,8 +32,10 @@ struct slice_command {
     int64_t from_ns, to_ns;     /* after the profiler's start */
     long first_step, last_step; /* -1: not asked for */
     struct kp_stepspans marks;
-    struct kp_spans spans; /* of steps, or of the name; then what is cut out */
-    char *more;            /* events for the new file; NULL: none */
+    struct kp_spans spans;        /* of steps, or of the name; then what is cut out */
+    char *more;                   /* events for the new file; NULL: none */
+    struct kp_cut_number core[3]; /* what the thread of the steps had of a core, in the part */
+    size_t core_count;
     struct kp_nameguess guess;
 };
 
@@ -76,8 +81,9 @@ static bool event_look(const void *context, const struct kp_kineto *trace, const
 {
     struct slice_command *s = *(struct slice_command *const *)context;
     s->has_python |= e->kind == KP_KINETO_PYTHON;
-    if (s->first_step >= 0) kp_stepspans_see(&s->marks, trace, e);
-    else if (is_wanted(s, trace, e)) kp_spans_add(&s->spans, e->start_ns, e->start_ns + e->dur_ns);
+    kp_stepspans_see(&s->marks, trace, e);
+    if (s->first_step >= 0) return false;
+    if (is_wanted(s, trace, e)) kp_spans_add(&s->spans, e->start_ns, e->start_ns + e->dur_ns);
     else if (s->within && !s->spans.count && is_on_host(e)) kp_nameguess_see(&s->guess, trace, e->name);
     return false;
 }
@@ -126,6 +132,54 @@ static char *marks_make(const struct slice_command *s)
     return text;
 }
 
+/* ---- what its head says of waits for a core ---- */
+
+/* Numbers the steps of the file. Returns how many. */
+static size_t steps_make(struct slice_command *s, const struct kp_kineto *trace, struct kp_step **out)
+{
+    struct kp_spans all = {0};
+    char why[160];
+    size_t count = 0;
+    if (s->first_step < 0 && s->marks.count)
+        (void)kp_stepspans_cut(&s->marks, trace, 0, LONG_MAX, &all, why, sizeof why);
+    kp_spans_fini(&all);
+    *out = kp_kineto_zeros(s->marks.count + 1, sizeof **out);
+    for (size_t i = 0; i < s->marks.count; i++) {
+        const struct kp_stepmark *const m = &s->marks.of[i];
+        if (m->number < 0) continue; /* of an optimizer, where the trace marks steps itself */
+        (*out)[count++] = (struct kp_step){.start_ns = m->start_ns, .end_ns = m->end_ns, .number = m->number};
+    }
+    return count;
+}
+
+/* Steps that did not wait must not look as if they had: the head's sums are of the part, and where waits are not known
+ * by step the part of its time. */
+static void core_make(struct slice_command *s, const struct kp_kineto *trace)
+{
+    static const char *const keys[] = {"core_had_us", "core_waited_us", "core_others_us"};
+    struct kp_nocore_times times;
+    struct kp_step *steps;
+    const size_t count = steps_make(s, trace, &steps);
+    bool *const is_in = kp_kineto_zeros(count + 1, sizeof *is_in);
+    double all_ns = 0, in_ns = 0, cut_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t ns = steps[i].end_ns - steps[i].start_ns,
+                      cut = kp_spans_between(&s->spans, steps[i].start_ns, steps[i].end_ns);
+        is_in[i] = 2 * cut >= ns;
+        all_ns += (double)ns;
+        cut_ns += (double)cut;
+        in_ns += is_in[i] ? (double)ns : 0;
+    }
+    kp_nocore_times_of(&times, trace, steps, count, is_in);
+    const double part = all_ns > 0 ? cut_ns / all_ns : 0, of = times.is_of_all || !(in_ns > 0) ? part : cut_ns / in_ns;
+    const double us[] = {of * times.had_ns / 1e3, of * times.waited_ns / 1e3,
+                         part * (double)kp_kineto_number(trace, "kprof.core_others_us")};
+    for (size_t i = 0; i < 3 && part > 0 && part < 1; i++)
+        s->core[s->core_count++] = (struct kp_cut_number){keys[i], (int64_t)us[i]};
+    free(is_in);
+    free(steps);
+}
+
 /* ---- the new file ---- */
 
 struct slice_out {
@@ -155,7 +209,8 @@ static int out_put(void *context, const char *text, size_t bytes)
 static int slice_write(struct slice_command *s, const struct kp_trace_source *source)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
-    const struct kp_cut cut = {&s->spans, s->within ? -1 : s->first_step, s->last_step, s->more, s->is_torn};
+    const struct kp_cut cut = {&s->spans,    s->within ? -1 : s->first_step, s->last_step, s->more, s->is_torn, s->core,
+                               s->core_count};
     struct slice_out out = {0};
     size_t kept = 0;
     char why[512] = "";
@@ -200,6 +255,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         return kp_cli_fail("slice", "%s%s", why, is_torn ? "; --partial cuts those" : "");
     }
     rc = spans_make(s, trace, source->label);
+    if (rc == KP_EXIT_DONE) core_make(s, trace);
     kp_kineto_close(trace);
     kp_nameguess_fini(&s->guess);
     s->more = s->has_from || s->has_to ? NULL : marks_make(s);

@@ -5,8 +5,10 @@ import json
 
 import pytest
 
+import advicetraces
 import harness
 
+CORE = ("core_had_us", "core_waited_us", "core_others_us")  # sums of what is in the file
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory):
@@ -40,7 +42,8 @@ def test_steps_say_the_same_as_in_the_whole(trace, tmp_path):
     assert flows and {i for ph, i in flows if ph == "s"} == {i for ph, i in flows if ph == "f"}
     whole = json.load(gzip.open(trace))
     assert [e for e in small["traceEvents"] if e["ph"] == "M"] == [e for e in whole["traceEvents"] if e["ph"] == "M"]
-    assert small["kprof"] == whole["kprof"] and 0 < len(small["traceEvents"]) < len(whole["traceEvents"]) / 2
+    heads = [{key: of for key, of in trace["kprof"].items() if key not in CORE} for trace in (small, whole)]
+    assert heads[0] == heads[1] and 0 < len(small["traceEvents"]) < len(whole["traceEvents"]) / 2
     assert {e["name"] for e in small["traceEvents"] if e["name"].startswith("ProfilerStep#")} == {"ProfilerStep#5", "ProfilerStep#6"}
 
 
@@ -126,3 +129,42 @@ def test_what_was_open_before_the_part_stays_outside(tmp_path):
     assert done.returncode == 0, done.stderr
     kept = [(e["name"], float(e["ts"]), float(e["dur"])) for e in json.loads(part.read_text())["traceEvents"] if e["ph"] == "X"]
     assert kept == [(name, 1000, 1000) for name in ("a.py(1): outer", "b.py(2): inner", "ProfilerStep#1")]
+
+
+def crowded(path, listed):
+    """40 steps of 1 ms; from step 25 on each waits half of it for a core. The head lists so many of these waits."""
+    waits = ",".join(f"{number}:500" for number in range(25, 25 + listed))
+    kprof = {**advicetraces.CALM, "core_had_us": 30000, "core_waited_us": 10000, "core_others_us": 4000, "core_steps": waits}
+    trace = advicetraces.Trace(kprof=kprof)
+    return trace.each(lambda base: trace.add("cpu_op", "aten::mm", 1, base, 990), steps=40).write(path)
+
+
+def core_said(*args):
+    said = harness.cli("report", *args).stdout
+    return [line.strip() for line in said.splitlines() if "no CPU core" in line]
+
+
+@pytest.mark.parametrize("first, last, share", [(6, 15, None), (27, 36, 50), (20, 29, 25)])
+def test_waits_for_a_core_are_those_of_the_steps_alone(first, last, share, tmp_path):
+    """In the report of some steps as in the report of a slice, and in its head; a quarter of the whole was waited."""
+    trace, part = crowded(tmp_path / "t.pt.trace.json", 20), f"{first}-{last}"
+    assert ["no CPU core for 25 %" in line for line in core_said(trace)] == [True]
+    out = tmp_path / "part.pt.trace.json"
+    head = cut(trace, out, "--step", part)["kprof"]
+    waited = 5 * 2000 * (share or 0) // 100
+    assert {key: head[key] for key in CORE} == {"core_had_us": 10000 - waited, "core_waited_us": waited, "core_others_us": 1000}
+    for said in core_said(trace, "--step", part), core_said(out):
+        assert [line for line in said if f"for {share} %" in line and "whole recording" not in line] == said and len(said) == bool(share), said
+    said = harness.cli("diff", trace, trace, "--step", part).stdout
+    assert ("waits for a CPU core" in said) == bool(share) and (not share or f"A {5 * 2 * share} us, B {5 * 2 * share} us" in said), said
+
+
+def test_waits_that_are_not_known_by_step_are_said_to_be_of_all(tmp_path):
+    """A list of many waits ends early: of later steps the sum of the recording is all that is known."""
+    trace = crowded(tmp_path / "t.pt.trace.json", 5)
+    said, = core_said(trace, "--step", "35-44")
+    assert "no CPU core for 25 %" in said and said.endswith(", in the whole recording")
+    assert core_said(trace, "--step", "6-15") == []
+    assert "waits for a CPU core" not in harness.cli("diff", trace, trace, "--step", "35-44").stdout
+    head = cut(trace, tmp_path / "part.pt.trace.json", "--step", "35-44")["kprof"]
+    assert {key: head[key] for key in CORE} == {"core_had_us": 7500, "core_waited_us": 2500, "core_others_us": 1000}

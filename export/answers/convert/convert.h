@@ -68,12 +68,19 @@ void kp_raw_parse(struct kp_raw_event *out, const char *text, size_t bytes);
 
 /* ---- formats ---- */
 
+/* A number of the head that is another in the part: of its key what stands behind ':'. */
+struct kp_cut_number {
+    const char *key;
+    int64_t value;
+};
 /* What is cut out: events that have a part in `spans`, as the file counts time. Settled. */
 struct kp_cut {
     const struct kp_spans *spans;
     long first_step, last_step; /* other steps are left out; -1: none is */
     const char *more;           /* JSON of events that the new file has, too, with commas between; NULL: none */
     bool is_torn;               /* the file ends early: what is there is cut, and the new file is whole */
+    const struct kp_cut_number *numbers;
+    size_t number_count;
 };
 /* Takes pieces of the new file; 0 or -errno. */
 typedef int (*kp_convert_fn)(void *context, const char *text, size_t bytes);

@@ -36,6 +36,8 @@ struct trace_cut {
     struct held_event *held;  /* what is open when a span begins */
     size_t held_count, held_capacity;
     bool are_held_put;
+    char *head; /* what stands before the events, until it is written */
+    size_t head_bytes;
     const char *more; /* events that are still to be written before the first; NULL: none */
     size_t kept;
     bool any, in_object; /* in_object: the list of events is a member of an object */
@@ -175,6 +177,51 @@ static int us_put(struct trace_cut *t, int64_t ns)
     return put(t, text, (size_t)bytes);
 }
 
+/* The number of the cut whose key begins at `at`, with its quotes. `digits`: where the old one begins. NULL: none. */
+static const struct kp_cut_number *number_find(const struct trace_cut *t, const char *at, const char **digits)
+{
+    for (size_t i = 0; i < t->cut->number_count; i++) {
+        const size_t bytes = strlen(t->cut->numbers[i].key);
+        if (strncmp(at + 1, t->cut->numbers[i].key, bytes) != 0 || at[1 + bytes] != '"') continue;
+        *digits = at + bytes + 2;
+        *digits += strspn(*digits, ": ");
+        return &t->cut->numbers[i];
+    }
+    return NULL;
+}
+
+/* Writes the head with the numbers of the part. */
+static int head_put(struct trace_cut *t)
+{
+    char *const head = t->head, number[24];
+    const char *from = head, *digits;
+    int rc = 0;
+    if (!head) return 0;
+    t->head = NULL;
+    for (const char *at = head; rc == 0 && (at = strchr(at, '"')); at++) {
+        const struct kp_cut_number *const of = number_find(t, at, &digits);
+        if (!of) continue;
+        rc = put(t, from, (size_t)(digits - from));
+        snprintf(number, sizeof number, "%" PRId64, of->value);
+        if (rc == 0) rc = put(t, number, strlen(number));
+        from = at = digits + strspn(digits, "0123456789");
+        if (!*at) break;
+    }
+    if (rc == 0) rc = put(t, from, strlen(from));
+    free(head);
+    return rc;
+}
+
+static void head_keep(struct trace_cut *t, const char *text, size_t bytes)
+{
+    char *const head = kp_kineto_room(t->head_bytes + bytes + 1, 1);
+    if (t->head) memcpy(head, t->head, t->head_bytes);
+    free(t->head);
+    t->head = head;
+    memcpy(head + t->head_bytes, text, bytes);
+    head[t->head_bytes += bytes] = 0;
+}
+
 /* Writes the event with another start and length. */
 static int shortened_put(struct trace_cut *t, const struct kp_raw_event *e, int64_t start_ns, int64_t end_ns)
 {
@@ -249,7 +296,8 @@ static int held_put(struct trace_cut *t)
 static int event_cut(void *context, const struct kp_raw_event *e)
 {
     struct trace_cut *t = context;
-    const int rc = t->are_held_put ? 0 : held_put(t);
+    int rc = head_put(t);
+    if (rc == 0 && !t->are_held_put) rc = held_put(t);
     if (rc || is_open_at_begin(t, e)) return rc;
     if (e->phase == 'M' || is_mark(e) || !e->of[KP_RAW_TS].at) return event_put(t, e, e->start_ns, e->end_ns);
     if (is_flow(e)) {
@@ -265,9 +313,13 @@ static int event_cut(void *context, const struct kp_raw_event *e)
 static int rest_take(void *context, const char *text, size_t bytes, bool is_before)
 {
     struct trace_cut *t = context;
-    if (is_before) t->in_object |= memchr(text, '{', bytes) != NULL;
-    else if (t->cut->is_torn) return 0; /* it may end in a string: torn_close */
-    return put(t, text, bytes);
+    if (is_before) {
+        t->in_object |= memchr(text, '{', bytes) != NULL;
+        head_keep(t, text, bytes);
+        return 0;
+    }
+    const int rc = head_put(t);
+    return rc || t->cut->is_torn ? rc : put(t, text, bytes); /* a torn file's may end in a string: torn_close */
 }
 
 /* Ends a file that has no end. That the text could not be read to its end is no error of the part. */
@@ -281,7 +333,9 @@ int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_conve
     t.more = cut->more;
     if (rc == 0 || cut->is_torn)
         rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
+    if (rc == 0 || cut->is_torn) rc = head_put(&t) ? t.put_rc : rc;
     if (cut->is_torn) rc = torn_close(&t);
+    free(t.head);
     for (size_t i = 0; i < t.held_count; i++) free(t.held[i].text);
     free(t.held);
     kp_keyindex_fini(&t.flows);

@@ -80,6 +80,7 @@ struct kp_diff_side {
     bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules, has_shapes, has_lines, has_python;
     uint64_t lost;
     double core_had_us, core_waited_us; /* of the threads of the steps, in all files (timeshares.h) */
+    bool has_core;                      /* of one file: these are of its steps; else its head has them */
     double ops;                         /* torch's ops; after kp_diff_settle for each sample */
     struct kp_diff_batches batches;
 };

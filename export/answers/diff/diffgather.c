@@ -285,8 +285,9 @@ void kp_diff_head_take(struct kp_diff *d, const struct kp_diff *one, int side, c
     text_take(d, &s->torch, kp_kineto_fact(trace, "kprof.torch_version"));
     text_take(d, &s->host, kp_kineto_fact(trace, "host_name"));
     if (lost) s->lost += strtoull(lost, NULL, 10);
-    s->core_had_us += (double)kp_kineto_number(trace, "kprof.core_had_us");
-    s->core_waited_us += (double)kp_kineto_number(trace, "kprof.core_waited_us");
+    const struct kp_diff_side *const of = &one->sides[side];
+    s->core_had_us += of->has_core ? of->core_had_us : (double)kp_kineto_number(trace, "kprof.core_had_us");
+    s->core_waited_us += of->has_core ? of->core_waited_us : (double)kp_kineto_number(trace, "kprof.core_waited_us");
     *KP_KINETO_NEXT(s->files, s->file_count, s->file_capacity) = kp_strings_put(d->strings, label, strlen(label));
     s->has_gpu |= one->sides[side].has_gpu;
     s->has_shapes |= trace->record_shapes;

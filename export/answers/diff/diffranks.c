@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "export/answers/ranks/rankwaits.h"
+#include "export/read/facts/nocore.h"
 #include "export/read/store/qsort.h"
 
 void kp_diff_take(struct kp_diff *d, const struct kp_diff *one, int side, const struct kp_kineto *trace,
@@ -25,12 +26,24 @@ void kp_diff_take(struct kp_diff *d, const struct kp_diff *one, int side, const 
     kp_diff_head_take(of, one, side, trace, label);
 }
 
+/* Some steps did not wait as all did. */
+static void core_take(struct kp_diff_side *one, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_nocore_times times;
+    if (!chosen->step_count) return;
+    kp_nocore_times_of_some(&times, tree, chosen->steps, chosen->step_count);
+    one->has_core = true;
+    one->core_had_us = times.is_of_all ? 0 : times.had_ns / 1e3;
+    one->core_waited_us = times.is_of_all ? 0 : times.waited_ns / 1e3;
+}
+
 void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
                  const char *label)
 {
     struct kp_diff one;
     kp_diff_open(&one);
     kp_diff_gather(&one, side, tree, chosen, false);
+    core_take(&one.sides[side], tree, chosen);
     one.sides[side].has_gpu = kp_diff_gpu_worked(tree);
     one.sides[side].has_steps = chosen->step_count != 0;
     kp_diff_take(d, &one, side, tree->trace, label);

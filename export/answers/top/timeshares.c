@@ -187,11 +187,25 @@ static void no_core_measure(struct kp_summary *out, const struct kp_kineto *trac
     free(waits);
 }
 
+/* Steps that did not wait are not those of a busy machine, whatever all of the recording was. */
+static void core_waited_set(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_nocore_times times;
+    kp_nocore_times_of_some(&times, tree, chosen->steps, chosen->step_count);
+    out->is_core_of_all = times.is_of_all && out->steps;
+    if (times.is_of_all || !(times.waited_ns + times.had_ns > 0)) return;
+    out->core_waited = times.waited_ns / (times.waited_ns + times.had_ns);
+    out->core_waited_ns = llround(times.waited_ns);
+    out->is_crowded &= out->core_waited >= KP_CORE_WAITED_MUCH;
+    out->waits_for_slowest &= out->is_crowded;
+}
+
 void kp_summary_no_core(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     double *const waits = kp_kineto_room(chosen->step_count + 1, sizeof *waits);
     if (kp_nocore_of_some(waits, tree, chosen->steps, chosen->step_count)) no_core_set(out, chosen, waits);
     free(waits);
+    core_waited_set(out, tree, chosen);
 }
 
 static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen)

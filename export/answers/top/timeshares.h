@@ -38,6 +38,7 @@ struct kp_summary {
     int64_t core_waited_ns; /* how long that was, in the window */
     int64_t own_threads_ns; /* other threads of the program had a core for so long, in the window; 0: little */
     bool is_crowded;        /* that makes its steps longer */
+    bool is_core_of_all;    /* of some steps: both are of all that was recorded, since waits are not known by step */
     int64_t bare_ns;     /* a step before the window, in which nothing was recorded, the median; 0: not in the file */
     long bare_steps;     /* of so many */
     long omp_threads;    /* OMP_NUM_THREADS; 0: not set */

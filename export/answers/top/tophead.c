@@ -568,8 +568,8 @@ static void machine_print(FILE *out, const struct kp_summary *s)
     fputs("\n", out);
     if (s->is_crowded && !s->steps && s->core_waited_ns > s->wall_ns) return; /* a file that ends early: of the run */
     if (!s->is_crowded) return;
-    fprintf(out, "         The %s thread " KP_CORE_WAITED_TEXT "%s\n", s->steps ? "main" : "first",
-            KP_CORE_WAITED_ARGS(s->core_waited),
+    fprintf(out, "         The %s thread " KP_CORE_WAITED_TEXT "%s%s\n", s->steps ? "main" : "first",
+            KP_CORE_WAITED_ARGS(s->core_waited), s->is_core_of_all ? ", in the whole recording" : "",
             !s->steps           ? ""
             : s->own_threads_ns ? ". Other threads of this program ran meanwhile (`kprof advise`)"
             : s->waits_for_slowest

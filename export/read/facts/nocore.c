@@ -167,3 +167,73 @@ bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_
     kp_chosen_fini(&all);
     return any;
 }
+
+/* ---- the share of some steps ---- */
+
+#define LISTED_MOST 0.9 /* of all waits: what is not listed by step are short ones */
+#define ALL_STEPS 0.98  /* of the time of all steps */
+
+/* Sums all waits that are listed by step. Returns the last step among these; -1: there are none. */
+static long listed_sum(const struct kp_kineto *trace, double *ns)
+{
+    long last = -1;
+    *ns = 0;
+    for (size_t i = 0; i < trace->fact_count; i++) {
+        const char *at = kp_kineto_text(trace, trace->facts[i].text);
+        struct nocore_wait w;
+        if (strcmp(kp_kineto_text(trace, trace->facts[i].path), KP_FACT_CORE_STEPS) != 0) continue;
+        for (; (at = wait_read(at, &w)); *ns += w.ns)
+            if (w.last > last) last = w.last;
+    }
+    return last;
+}
+
+/* Is the list of waits whole up to the last of these steps? A recording of many waits lists the first ones. */
+static bool is_listed(const struct kp_kineto *trace, long last_step, double waited_ns)
+{
+    double listed_ns;
+    const long last = listed_sum(trace, &listed_ns);
+    return last >= last_step || (last >= 0 && listed_ns >= LISTED_MOST * waited_ns);
+}
+
+void kp_nocore_times_of(struct kp_nocore_times *out, const struct kp_kineto *trace, const struct kp_step *all,
+                        size_t count, const bool *is_in)
+{
+    const double had = 1e3 * (double)kp_kineto_number(trace, "kprof.core_had_us"),
+                 waited = 1e3 * (double)kp_kineto_number(trace, "kprof.core_waited_us");
+    double *const waits = kp_kineto_room(count + 1, sizeof *waits), all_ns = 0, ns = 0, of_these = 0;
+    long last = -1;
+    *out = (struct kp_nocore_times){had, waited, true};
+    kp_nocore_of(waits, trace, all, count);
+    for (size_t i = 0; i < count; i++) {
+        all_ns += length_of(&all[i]);
+        if (!is_in[i]) continue;
+        ns += length_of(&all[i]);
+        of_these += waits[i];
+        last = all[i].number;
+    }
+    free(waits);
+    out->is_of_all = ns < ALL_STEPS * all_ns;
+    if (!out->is_of_all || !is_listed(trace, last, waited)) return;
+    const double free_ns = all_ns - waited, had_part = had < free_ns ? had / free_ns : 1; /* else it sleeps */
+    *out = (struct kp_nocore_times){had_part * (ns - of_these), of_these, false};
+}
+
+void kp_nocore_times_of_some(struct kp_nocore_times *out, const struct kp_tree *tree, const struct kp_step *steps,
+                             size_t count)
+{
+    const struct kp_choice everything = {.first_step = -1, .last_step = -1};
+    struct kp_chosen all;
+    char why[256];
+    *out = (struct kp_nocore_times){0};
+    if (kp_chosen_make(&all, tree, &everything, why, sizeof why) == 0) {
+        bool *const is_in = kp_kineto_zeros(all.step_count + 1, sizeof *is_in);
+        for (size_t i = 0; i < count; i++) {
+            const size_t same = same_find(&all, &steps[i]);
+            if (same != SIZE_MAX) is_in[same] = true;
+        }
+        kp_nocore_times_of(out, tree->trace, all.steps, all.step_count, is_in);
+        free(is_in);
+    }
+    kp_chosen_fini(&all);
+}
