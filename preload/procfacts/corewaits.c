@@ -20,7 +20,7 @@
 enum { SHARE_LEAST = 50 };    /* a fiftieth of the time */
 #define WAIT_LEAST_NS 100000u /* a thread that sleeps waits for some 0.03 ms each time it wakes */
 
-static struct kp_windowlist out = {.key = "core_steps", .bytes_most = 65536, .piece = 1024};
+static struct kp_windowlist out = {.key = "core_steps", .bytes_most = 1 << 20, .piece = 1024};
 
 void kp_corewaits_begin(uint32_t window) { kp_windowlist_begin(&out, window); }
 
