@@ -136,11 +136,10 @@ static int tell(const struct hang_command *c)
         kp_cli_fail("hang", "%s: %d sockets of other machines: also run this there", c->target, elsewhere);
     if (now.count) rc = verdict_put(c, &now, &before);
     else
-        kp_cli_fail(
-            "hang",
-            "%s: no process here was started with --control or --hang. If it still runs: py-spy dump --pid PID. "
-            "If not: kprof why",
-            c->target);
+        kp_cli_fail("hang",
+                    "%s: no process of it runs here with --control, and no file of --hang is there. If it still runs: "
+                    "py-spy dump --pid PID. If not: kprof why",
+                    c->target);
     kp_hang_fini(&before);
     kp_hang_fini(&now);
     return rc;

@@ -479,12 +479,15 @@ struct kinds_pieces {
     struct report_command *report; /* its stuck and ended */
     struct kp_evalpieces *evaluations;
     struct kp_promptpieces *prompts;
+    const struct kp_kineto *settled; /* the trace that knows how its launcher was told of its end */
 };
 
 static void kinds_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    const struct kinds_pieces *const k = pieces;
+    struct kinds_pieces *const k = pieces;
     char ended[sizeof k->report->ended];
+    if (k->settled != tree->trace) kp_jobends_settle(tree->trace, k->report->path);
+    k->settled = tree->trace;
     kp_stood_look(&k->report->stuck, tree, chosen, k->report->path, k->report->is_spool);
     if (*kp_lastwords_ended(ended, sizeof ended, tree, chosen)) memcpy(k->report->ended, ended, sizeof ended);
     if (k->evaluations) kp_evalpieces_add(k->evaluations, tree, chosen);
@@ -536,7 +539,7 @@ static bool pieces_read(struct report_command *r, const struct kp_trace_source *
     }
     if (out->is_numbered && is_unasked(r)) kinds_find(&kinds, out);
     kinds_close(&kinds);
-    if (!holds) r->stuck.count = stuck, kp_kineto_close(out->trace);
+    if (!holds) kp_stuck_drop(&r->stuck, stuck), kp_kineto_close(out->trace);
     return holds;
 }
 

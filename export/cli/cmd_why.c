@@ -20,6 +20,7 @@
 #include "export/read/folder/jobends.h"
 #include "export/answers/memory/oomfiles.h"
 #include "export/cli/latest.h"
+#include "export/cli/stood.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
@@ -35,6 +36,7 @@ struct why_command {
     struct kp_why why;
     struct kp_watch watch; /* lines a step (KPROF_SUMMARY) */
     struct kp_jobends ends;
+    struct kp_stuck stuck;
 };
 
 /* An exception that Python's own end did not tell, as that of a function that torch started as a rank. */
@@ -111,6 +113,7 @@ static void trace_add(struct why_command *w, struct kp_advised *a, const struct 
     end_look(w, a->trace, &end, &known);
     if (!known.is_running) error_take(a->trace);
     kp_why_add(&w->why, &a->tree, &a->chosen, &known);
+    kp_stood_look(&w->stuck, &a->tree, &a->chosen, source->path, source->is_spool);
 }
 
 struct glance {
@@ -224,6 +227,15 @@ static void stood_find(struct kp_why *why, const char *folder)
     kp_hang_fini(&hang);
 }
 
+/* What report and advise say of the same traces: they tell it where no file of KPROF_HANG does. */
+static void stuck_find(struct why_command *w)
+{
+    struct kp_stuck_told told;
+    if (!kp_stuck_tell(&told, &w->stuck)) return;
+    if (!*w->why.stood) (void)kp_why_stand(&w->why, told.what);
+    else if (*w->stuck.stood) snprintf(w->why.stood, sizeof w->why.stood, "%s", told.what);
+}
+
 static void oom_take(void *context, const struct kp_oom *oom)
 {
     kp_why_oom(context, oom->pid, oom->time_ms, oom->text);
@@ -249,11 +261,13 @@ int kp_cmd_why(int argc, char **argv)
     untraced_take(&w);
     kp_why_settle(&w.why);
     stood_find(&w.why, folder);
+    stuck_find(&w);
     (void)kp_oomfile_each(folder, oom_take, &w.why);
     const bool is_any = w.why.count || *w.why.stood || *w.why.oom, is_without_trace = !has_trace && is_any;
     if (is_any && is_json) kp_why_json(stdout, &w.why);
     else if (is_any) kp_why_print(stdout, &w.why);
     kp_why_fini(&w.why);
+    kp_stuck_fini(&w.stuck);
     kp_jobends_fini(&w.ends);
     kp_watch_free(&w.watch);
     return is_without_trace ? KP_EXIT_DONE : worst;

@@ -1280,6 +1280,24 @@ def test_a_cause_with_quotes_is_json(tmp_path):
     assert any('my "op" \\ of C takes' in f["change"] for f in found if f["id"] == "exposed-communication"), found
 
 
+def test_why_says_of_a_job_that_a_launcher_ended_what_report_says_of_its_traces(tmp_path):
+    """Two ranks in different collectives for 12 s, which timeout ended. The launcher alone was told the signal."""
+    files = []
+    for rank, (op, line) in enumerate((("all_reduce", 51), ("barrier", 18))):
+        events = slow_steps([10] * 5) + [{**event("PyTorch Profiler (0)", "Trace", 0, 12_000_000), "pid": "Spans"}]
+        events += [event("c10d::" + op.replace("_", ""), "cpu_op", 70_950, 10, **{"Call stack": f"train.py({line}): main;"}),
+                   event("gloo:" + op, "user_annotation", 71_000, 11_929_000, tid=2, finished=False)]
+        files.append(write(tmp_path / f"vm_r{rank}_{7 + rank}.1.pt.trace.json", [{**e, "pid": 7 + rank} if e["pid"] != "Spans" else e for e in events],
+                           kprof={"version": "1", "complete": False}, host_name="vm", distributedInfo={"rank": rank, "world_size": 2}))
+    (tmp_path / "vm_6.ends").write_text("".join(f"{pid} 15 {time.time_ns()}\n" for pid in (7, 8)))
+    first, *_ = told("report", tmp_path).splitlines()
+    assert re.match(r"STUCK    rank 0 has been in gloo:all_reduce for 11\.9 s, at train\.py:51 main; rank 1 has been in gloo:barrier for 11\.9 s, at train\.py:18 main", first), first
+    assert told("why", tmp_path).splitlines() == [f"it was stuck: {first[9:]}"] + [f"  then rank {rank} ended by SIGTERM after step 7" for rank in (0, 1)]
+    for path in files:  # read in pieces
+        assert f"ended    by SIGTERM after step 7. {UNTIL_THEN}\n" in told("report", path)
+    assert all(f"ended    by SIGTERM after step 7. {UNTIL_THEN}\n" in part for part in told("report", tmp_path).split("program ")[1:])
+
+
 def test_a_job_that_stands_says_so_alike_in_text_page_and_json(tmp_path):
     files = []
     for rank in range(2):
@@ -1289,7 +1307,7 @@ def test_a_job_that_stands_says_so_alike_in_text_page_and_json(tmp_path):
         files.append(write(tmp_path / f"r{rank}.pt.trace.json", events, kprof={"version": "1", "complete": False, "ended_by": "SIGKILL"},
                            distributedInfo={"rank": rank, "world_size": 2}))
     first, lead, *_ = told("report", *files).splitlines()
-    assert lead == f"         It runs no more: `kprof why {tmp_path}` says how it ended, `kprof hang` where its threads were."
+    assert lead == f"         It runs no more: `kprof why {tmp_path}` says how it ended."  # no file of --hang
     advised = told("advise", *files)
     assert advised.startswith(f"{first}\n{lead}\n") and "CRITICAL" not in advised and "verdict" not in advised, advised
     assert first.startswith("STUCK    rank 1 did nothing for 1"), first

@@ -7,6 +7,7 @@
  */
 #include "export/answers/ranks/stuck.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,9 @@
 #include "export/show/units.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankwaits.h"
+#include "export/read/facts/commstarts.h"
 #include "export/read/facts/namefacts.h"
 
-#define LEAST_NS INT64_C(5000000000)
 #define NOTHING_OPEN 6 /* so many times as long has a rank to do nothing, where nothing is open */
 enum { STEPS_LEAST = 10, RANKS_SHOWN = 8, STATES_SHOWN = 4 };
 
@@ -34,7 +35,7 @@ static int64_t bound_of(const struct kp_chosen *chosen)
     }
     const int64_t steps_ns = chosen->step_count ? STEPS_LEAST * (sum / (int64_t)chosen->step_count) : 0;
     const int64_t wanted = steps_ns > most + most / 2 ? steps_ns : most + most / 2;
-    return wanted > LEAST_NS ? wanted : LEAST_NS;
+    return wanted > KP_STUCK_LEAST_NS ? wanted : KP_STUCK_LEAST_NS;
 }
 
 static bool is_open(const struct kp_tree *tree, size_t i)
@@ -85,6 +86,31 @@ static void end_look(struct end *end, const struct kp_tree *tree, size_t i)
     if (!open) end->last = (int64_t)i;
 }
 
+/* A backend works at a collective on a thread of its own, without a stack: the op that started it has the line. */
+static const char *collective_line(const struct kp_tree *tree, int64_t node)
+{
+    int32_t *const starts = kp_commstarts_find(tree);
+    const int64_t op = starts && starts[node] >= 0 ? starts[node] : node;
+    free(starts);
+    return kp_lastwords_line(tree, (size_t)op);
+}
+
+/* Counts the batches that the steps took. Of steps whose numbers have gaps nothing is kept. */
+static void batches_count(struct kp_stuckrank *r, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const size_t count = chosen->step_count;
+    const struct kp_step *const steps = chosen->steps;
+    if (r->rank < 0 || !count || (size_t)(steps[count - 1].number - steps[0].number) != count - 1) return;
+    r->batches = kp_kineto_zeros(count, sizeof *r->batches);
+    r->first_step = steps[0].number;
+    r->steps = count;
+    for (size_t i = 0, step = 0; i < tree->count && step < count; i++) { /* nodes are in order of their start */
+        while (step < count && tree->nodes[i].start_ns >= steps[step].end_ns) step++;
+        if (step == count || tree->nodes[i].start_ns < steps[step].start_ns) continue;
+        r->batches[step] += !tree->nodes[i].on_device && kp_node_is(tree, i, KP_NAME_LOADER);
+    }
+}
+
 void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *stood)
 {
     const struct kp_kineto *const t = tree->trace;
@@ -104,7 +130,9 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     name_keep(r.in, tree, open);
     name_keep(r.after, tree, end.last);
     name_keep(r.call, tree, end.call);
-    if (end.call < 0 && open >= 0) text_keep(r.call, kp_lastwords_line(tree, (size_t)open));
+    if (r.in_collective) text_keep(r.call, collective_line(tree, open));
+    else if (end.call < 0 && open >= 0) text_keep(r.call, kp_lastwords_line(tree, (size_t)open));
+    batches_count(&r, tree, chosen);
     if (kp_ended_exception(t)) text_keep(r.by, kp_ended_exception(t));
     s->is_early |= kp_ended_early(t);
     *KP_KINETO_NEXT(s->of, s->count, s->capacity) = r;
@@ -127,7 +155,9 @@ static bool is_latest(const struct kp_stuck *s, size_t at)
 static bool is_same(const struct kp_stuckrank *a, const struct kp_stuckrank *b)
 {
     if (strcmp(a->by, b->by) != 0) return false;
-    return strcmp(a->in, b->in) == 0 && (*a->in || (strcmp(a->after, b->after) == 0 && strcmp(a->call, b->call) == 0));
+    if (strcmp(a->in, b->in) != 0) return false;
+    if (a->in_collective) return strcmp(a->call, b->call) == 0;
+    return *a->in || (strcmp(a->after, b->after) == 0 && strcmp(a->call, b->call) == 0);
 }
 
 static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *told, const char *waits_for)
@@ -155,7 +185,7 @@ static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *tol
     else fputs(" did nothing", f);
     fprintf(f, " for %.1f s", (double)most / 1e9);
     if (!*r->in && *r->after) fprintf(f, " (after %s)", r->after);
-    if (*r->call && !r->in_collective) fprintf(f, ", at %s", r->call);
+    if (*r->call) fprintf(f, ", at %s", r->call);
     if (r->in_collective && waits_for) fprintf(f, ", and wait%s for %s", count == 1 ? "s" : "", waits_for);
 }
 
@@ -188,14 +218,45 @@ static void states_put(FILE *f, const struct kp_stuck *s, size_t waited)
     free(told);
 }
 
+/* Batches of the steps that both ranks have. */
+static long batches_between(const struct kp_stuckrank *r, long first, long last)
+{
+    long count = 0;
+    for (long step = first; step <= last; step++) count += r->batches[step - r->first_step];
+    return count;
+}
+
+/* "; rank 1 took 2 batches more than rank 0 in steps 1 to 97": such a rank skipped some, or got more of the data. */
+static void batches_put(FILE *f, const struct kp_stuck *s)
+{
+    const struct kp_stuckrank *most = NULL, *least = NULL;
+    long first = 0, last = LONG_MAX, most_count = 0, least_count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct kp_stuckrank *const r = &s->of[i];
+        if (!is_latest(s, i) || !r->steps) continue;
+        if (r->first_step > first) first = r->first_step;
+        if (r->first_step + (long)r->steps - 1 < last) last = r->first_step + (long)r->steps - 1;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        const struct kp_stuckrank *const r = &s->of[i];
+        if (!is_latest(s, i) || !r->steps) continue;
+        const long count = batches_between(r, first, last);
+        if (!most || count > most_count) most = r, most_count = count;
+        if (!least || count < least_count) least = r, least_count = count;
+    }
+    if (most_count == least_count || !least_count) return;
+    fprintf(f, "; rank %ld took %ld batch%s more than rank %ld in steps %ld to %ld", most->rank,
+            most_count - least_count, most_count - least_count == 1 ? "" : "es", least->rank, first, last);
+}
+
 static void next_put(struct kp_stuck_told *out, const struct kp_stuck *s)
 {
     if (s->is_running)
         snprintf(out->next, sizeof out->next,
                  "`kprof hang %s` says who waits for whom, and at which line each thread is.", s->folder);
     else if (s->is_early)
-        snprintf(out->next, sizeof out->next,
-                 "It runs no more: `kprof why %s` says how it ended, `kprof hang` where its threads were.", s->folder);
+        snprintf(out->next, sizeof out->next, "It runs no more: `kprof why %s` says how it ended%s.", s->folder,
+                 *s->stood ? ", `kprof hang` where its threads were" : "");
     else if (*s->stood)
         snprintf(out->next, sizeof out->next, "`kprof hang %s` says at which line each thread was.", s->folder);
 }
@@ -215,6 +276,7 @@ bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *s)
     const size_t waited = waited_count(s, &out->rank);
     if (has_stood) fputs(s->stood, f); /* it says the line of each as well */
     else states_put(f, s, waited);
+    batches_put(f, s);
     fclose(f);
     snprintf(out->what, sizeof out->what, "%s", text);
     free(text);
@@ -228,8 +290,14 @@ void kp_stuck_put(FILE *out, const struct kp_stuck_told *told)
     if (*told->next) kp_plain_fmt(out, "         %s\n", told->next);
 }
 
+void kp_stuck_drop(struct kp_stuck *s, size_t count)
+{
+    while (s->count > count) free(s->of[--s->count].batches);
+}
+
 void kp_stuck_fini(struct kp_stuck *s)
 {
+    kp_stuck_drop(s, 0);
     free(s->of);
     *s = (struct kp_stuck){0};
 }

@@ -7,6 +7,7 @@
 #include "export/read/tree/chosen.h"
 
 enum { KP_STUCK_NAME_BYTES = 160, KP_STUCK_BYTES = 1200, KP_STUCK_NEXT_BYTES = 400, KP_STUCK_FOLDER_BYTES = 240 };
+#define KP_STUCK_LEAST_NS INT64_C(5000000000) /* nothing shorter stands */
 #define KP_STUCK_UNJUDGED "Its steps are not judged while it is stuck"
 struct kp_stuckrank {
     long rank; /* -1: of no job */
@@ -18,6 +19,9 @@ struct kp_stuckrank {
     char in[KP_STUCK_NAME_BYTES];              /* what is open; "": no op */
     char after[KP_STUCK_NAME_BYTES],
         call[KP_STUCK_NAME_BYTES]; /* the last op; the Python function, or a line; "": not known */
+    uint32_t *batches;             /* that a loader gave, by step; NULL: not known */
+    long first_step;
+    size_t steps; /* of batches */
 };
 struct kp_stuck { /* all zero: empty */
     struct kp_stuckrank *of;
@@ -40,4 +44,5 @@ void kp_stuck_lead(struct kp_stuck *stuck, const char *path, bool is_running);
 bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *stuck);
 /* Prints it as the first lines of a text: "STUCK    rank 1 did nothing for 12.0 s; ..". */
 void kp_stuck_put(FILE *out, const struct kp_stuck_told *told);
+void kp_stuck_drop(struct kp_stuck *stuck, size_t count); /* all but the first `count` that were added */
 void kp_stuck_fini(struct kp_stuck *stuck);

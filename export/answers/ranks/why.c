@@ -15,14 +15,16 @@
 #include <string.h>
 
 #include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/stuck.h"
 #include "export/read/facts/namefacts.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 
-#define BEHIND_NS INT64_C(200000000)  /* a launcher looks at its ranks that often, and ends those that are left */
-#define WAITED_NS INT64_C(2000000000) /* least silence of a rank that a collective's limit ended */
+#define BEHIND_NS INT64_C(200000000)    /* a launcher looks at its ranks that often, and ends those that are left */
+#define TOGETHER_NS INT64_C(1000000000) /* a launcher ends the others sooner than a person ends one more */
+#define WAITED_NS INT64_C(2000000000)   /* least silence of a rank that a collective's limit ended */
 enum { OUT_OF_STEP_NS = 1000000000 };
 
 static bool is_collective(const struct kp_tree *tree, size_t i)
@@ -110,6 +112,15 @@ static bool is_of_sigterm(const char *by)
     return by && (strcmp(by, "SIGTERM") == 0 || strcmp(by, "exit status 143") == 0);
 }
 
+/* So a person ends a job, or a scheduler; the kernel ends one of its ranks so. */
+static bool is_of_person(const char *by)
+{
+    static const char *const names[] = {"SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "KeyboardInterrupt"};
+    for (size_t i = 0; by && i < sizeof names / sizeof *names; i++)
+        if (strcmp(by, names[i]) == 0) return true;
+    return false;
+}
+
 /* What the trace does not say as the end's cause: what the launcher was told, else the program's own exit status. */
 static bool told_put(struct kp_kineto *trace, const char *by)
 {
@@ -132,12 +143,14 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     e.started_ns = t->start_ns;
     times_look(&e, tree);
     came_look(&e, tree, chosen);
+    e.until_ns = t->end_ns > e.last_ns ? t->end_ns : e.last_ns;
     e.gone_ns = known->gone_ns;
     const bool is_told = kp_ended_badly(t) || is_named, is_open = kp_ended_went_on(t);
     e.is_bad = !known->is_running && (is_told || (is_open && known->end == KP_WHY_GONE));
     e.is_kept = kp_ended_is_kept(t);
     e.has_gone_on = !e.is_bad && !e.is_running && is_open && known->end != KP_WHY_EXITED;
     e.is_asked = !kp_ended_exception(t) && is_of_sigterm(signal);
+    e.is_stopped = is_of_person(kp_ended_by(t));
     e.has_lost_peer = kp_ended_lost_peer(t);
     e.has_oom = kp_ended_oom(t);
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && !e.has_lost_peer && kp_ended_by_crash(signal);
@@ -157,9 +170,10 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     const char *const by = *end->exception ? end->exception : end->by, *const at = *end->exception ? end->place : "";
     char quoted[KP_ENDED_TEXT_BYTES], after[48] = "before its first step";
     if (end->step >= 0) snprintf(after, sizeof after, "after step %ld", end->step);
-    e.started_ns = e.last_ns = e.begun_ns = end->at_ns;
+    e.started_ns = e.last_ns = e.begun_ns = e.until_ns = end->at_ns;
     e.is_bad = *by;
     e.is_asked = !*end->exception && is_of_sigterm(end->by);
+    e.is_stopped = is_of_person(by);
     e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
     e.has_crashed = !*end->exception && !e.has_lost_peer && kp_ended_by_crash(end->by);
     snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
@@ -308,6 +322,44 @@ void kp_why_settle(struct kp_why *why)
     if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
 }
 
+/* How long after the first of the last ranks the last one ended, as far as all were seen. */
+static int64_t apart_ns(const struct kp_why *why)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < why->count; i++) {
+        const struct kp_why_end *const e = &why->of[i];
+        const int64_t ns = e->gone_ns ? e->gone_ns : e->until_ns;
+        if (!is_bad(e)) continue;
+        if (ns < first) first = ns;
+        if (ns > last) last = ns;
+    }
+    return last - first;
+}
+
+/* Were all of them ended alike? A lone one that was killed may have had no memory. */
+static bool are_ended(const struct kp_why *why, bool with_stopped)
+{
+    size_t bad = 0, killed = 0;
+    for (size_t i = 0; i < why->count; i++) {
+        const struct kp_why_end *const e = &why->of[i];
+        if (!is_bad(e)) continue;
+        if (!e->is_asked && !(with_stopped && e->is_stopped)) return false;
+        bad++;
+        killed += !e->is_asked && strcmp(e->word, "killed") == 0;
+    }
+    return bad && (!killed || (killed == bad && bad > 1));
+}
+
+bool kp_why_stand(struct kp_why *why, const char *text)
+{
+    if (!are_ended(why, true) || apart_ns(why) >= KP_STUCK_LEAST_NS) return false;
+    for (size_t i = 0; i < why->count; i++)
+        if (why->of[i].is_of_window || why->of[i].has_gone_on || why->of[i].is_running) return false;
+    for (size_t i = 0; i < why->count; i++) why->of[i].has_stood = is_bad(&why->of[i]);
+    snprintf(why->stood, sizeof why->stood, "%s", text);
+    return true;
+}
+
 static bool has_exited(const struct kp_why_end *e) { return !e->is_bad && !e->is_running && !e->has_gone_on; }
 
 static void end_say(FILE *out, const struct kp_why_end *e)
@@ -372,10 +424,16 @@ void kp_why_print(FILE *out, const struct kp_why *why)
         return;
     }
     if (*why->stood) kp_plain_fmt(out, "it was stuck: %s\n", why->stood);
-    if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
-    if (!*why->stood) parent_say(out, &why->of[0]);
+    const bool is_of_all = bad > 1 && are_ended(why, false) && apart_ns(why) <= TOGETHER_NS;
+    if (!*why->stood && is_of_all)
+        fprintf(out, "%zu processes were ended by SIGTERM within 1 s, from outside: none of them failed first\n", bad);
+    else if (!*why->stood) {
+        end_say(out, &why->of[0]);
+        fputs(bad > 1 ? "; others followed\n" : "\n", out);
+        parent_say(out, &why->of[0]);
+    }
     if (*why->oom && !why->of[0].has_oom) kp_plain_fmt(out, "  %s\n", why->oom);
-    ends_print(out, why, *why->stood ? 0 : 1, false);
+    ends_print(out, why, *why->stood || is_of_all ? 0 : 1, false);
 }
 
 /* clang-format off */

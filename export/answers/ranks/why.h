@@ -11,6 +11,7 @@ enum { KP_WHY_STOOD_BYTES = 1500 };
 struct kp_why_end {            /* how one process ended */
     long rank, pid;            /* rank -1: of no job */
     int64_t last_ns, begun_ns; /* when it did something last, and began its last op, since the Unix epoch */
+    int64_t until_ns;          /* it was seen last; of a process without a trace its end */
     int64_t started_ns;        /* its first record; of a process without a trace its end */
     bool is_restarted;         /* its launcher started all ranks once more behind it */
     int64_t gone_ns;           /* when its launcher was told that it is gone; 0: not known */
@@ -18,6 +19,7 @@ struct kp_why_end {            /* how one process ended */
     bool has_gone_on;          /* after its last trace, and nothing tells how it ended */
     bool is_kept;              /* that is of its ring */
     bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
+    bool is_stopped;           /* by one of a terminal, or SIGKILL: as a person ends a job */
     bool has_waited;           /* the last that it did, or began, was a collective */
     bool has_lost_peer;        /* by an exception that says that another rank was gone, or by NCCL's watchdog */
     bool has_crashed;          /* by a signal that no launcher sends first */
@@ -64,6 +66,11 @@ bool kp_why_has(const struct kp_why *why, long rank, long pid); /* that process,
  * by itself.
  */
 bool kp_why_stood(struct kp_why *why, long pid, int64_t ns, long steps);
+/*
+ * Settled: the traces of a job that was ended from outside, all of it at once, say that it stood. False: it was not, or
+ * one has a cause of its own.
+ */
+bool kp_why_stand(struct kp_why *why, const char *text);
 /*
  * Settled: a process was out of memory then, as text says. That of what ended first is kept, if it ended badly; without
  * any trace the one that is told last.

@@ -121,6 +121,52 @@ static void the_line_of_what_is_open_is_told(void **state)
     assert_non_null(strstr(said, "DataLoaderIter.__next__ for 11.9 s, at train.py:46 main"));
 }
 
+/* Gloo works on a thread of its own: the line is that of the op which started it. */
+static void ranks_in_different_collectives_are_told_by_their_lines(void **state)
+{
+    (void)state;
+    struct kp_stuck s = {0};
+    for (int rank = 0; rank < 2; rank++) {
+        struct little *t = begin(rank, 2, 12);
+        event(t, "cpu_op", rank ? "c10d::barrier" : "c10d::allreduce_", 1, 50000, 50,
+              rank ? "\"Call stack\":\"torch/distributed/c10d_logger.py(83): wrapper;train.py(18): save\""
+                   : "\"Call stack\":\"torch/_tensor.py(623): backward;train.py(51): main\"");
+        event(t, "user_annotation", rank ? "gloo:barrier" : "gloo:all_reduce", 2, 50100, 12 * SECOND - 50100, OPEN);
+        add(&s, t);
+    }
+    assert_true(tells(&s));
+    assert_string_equal(said, "rank 0 has been in gloo:all_reduce for 11.9 s, at train.py:51 main; rank 1 has been in "
+                              "gloo:barrier for 11.9 s, at train.py:18 save");
+}
+
+/* `more`: batches that rank 1 takes in step 3 beside the one of each step; the last step of rank 0 is one more. */
+static const char *batches_said(int more)
+{
+    struct kp_stuck s = {0};
+    for (int rank = 0; rank < 2; rank++) {
+        struct little *t = begin(rank, 2, 12);
+        for (int i = 0; i < 5 + (rank ? more : 0); i++)
+            event(t, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1,
+                  i < 5 ? 10000 * i + 6000 : 30000 + 1000 * i, 500, "");
+        if (!rank) numbered_step(t, 5, 50000, 10000);
+        if (!rank)
+            event(t, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 51000, 500,
+                  "");
+        event(t, "user_annotation", "gloo:all_reduce", 2, 60000, 12 * SECOND - 60000, OPEN);
+        add(&s, t);
+    }
+    assert_true(tells(&s));
+    return said;
+}
+
+static void batches_that_one_rank_took_more_of_in_the_same_steps_are_told(void **state)
+{
+    (void)state;
+    assert_string_equal(batches_said(2), "ranks 0, 1 have been in gloo:all_reduce for 11.9 s; rank 1 took 2 batches "
+                                         "more than rank 0 in steps 0 to 4");
+    assert_string_equal(batches_said(0), "ranks 0, 1 have been in gloo:all_reduce for 11.9 s");
+}
+
 /* A server waits for requests in a range of its own; a step is open when a window ends; a collective is short. */
 static void what_may_last_does_not_stand(void **state)
 {
@@ -222,6 +268,8 @@ int main(void)
         cmocka_unit_test(what_a_file_of_a_hang_tells_is_told_in_place_of_the_traces),
         cmocka_unit_test(an_op_or_a_loader_of_one_process_stands_too),
         cmocka_unit_test(the_line_of_what_is_open_is_told),
+        cmocka_unit_test(ranks_in_different_collectives_are_told_by_their_lines),
+        cmocka_unit_test(batches_that_one_rank_took_more_of_in_the_same_steps_are_told),
         cmocka_unit_test(what_may_last_does_not_stand),
         cmocka_unit_test(the_latest_trace_of_a_rank_tells),
         cmocka_unit_test(the_latest_trace_of_a_process_tells),

@@ -58,6 +58,55 @@ static void the_rank_that_went_first_is_told_first(void **state)
                                 "  then rank 2 ended by SIGTERM after step 4\n");
 }
 
+/* As timeout ends a job: the order in which the ranks go tells nothing. */
+static void no_rank_is_accused_where_all_were_ended_from_outside_at_once(void **state)
+{
+    (void)state;
+    add(0, TERMED, 2000);
+    add(1, TERMED, 9000);
+    assert_string_equal(told(),
+                        "2 processes were ended by SIGTERM within 1 s, from outside: none of them failed first\n"
+                        "  then rank 0 ended by SIGTERM after step 4\n"
+                        "  then rank 1 ended by SIGTERM after step 4\n");
+    add(0, TERMED, 3000000);
+    add(1, TERMED, 9000);
+    assert_string_equal(told(), "rank 1 ended by SIGTERM after step 4; others followed\n"
+                                "  then rank 0 ended by SIGTERM after step 4\n");
+}
+
+static bool stands(void)
+{
+    kp_why_settle(&why);
+    const bool does = kp_why_stand(&why, "rank 0 waits");
+    assert_string_equal(why.stood, does ? "rank 0 waits" : "");
+    kp_why_fini(&why);
+    why = (struct kp_why){0};
+    return does;
+}
+
+/* A rank that failed, or went alone long before, is the cause, however long the others waited for it. */
+static void a_job_stood_that_was_ended_from_outside_as_a_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        int until_us; /* of the second; the first ends at 9 ms */
+        bool stands;
+    } cases[] = {
+        {TERMED, TERMED, 9000, true},     {KILLED, KILLED, 9000, true},
+        {TERMED, TERMED, 6000000, false}, {KILLED, TERMED, 9000, false},
+        {CAUSE, TERMED, 9000, false},     {TERMED, "\"complete\":false,\"ended_by\":\"SIGINT\"", 9000, true},
+        {KILLED, KILLED, 6000000, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        add(0, cases[i].first, 9000);
+        add(1, cases[i].second, cases[i].until_us);
+        assert_int_equal(stands(), cases[i].stands);
+    }
+    add(-1, KILLED, 9000); /* the kernel may have lacked memory */
+    assert_false(stands());
+}
+
 static void a_rank_that_was_in_a_collective_missed_one_that_was_not(void **state)
 {
     (void)state;
@@ -460,6 +509,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_that_went_first_is_told_first),
+        cmocka_unit_test(no_rank_is_accused_where_all_were_ended_from_outside_at_once),
+        cmocka_unit_test(a_job_stood_that_was_ended_from_outside_as_a_whole),
         cmocka_unit_test(a_rank_that_was_in_a_collective_missed_one_that_was_not),
         cmocka_unit_test(a_collective_that_an_op_began_is_waited_for_behind_that),
         cmocka_unit_test(an_exception_of_a_lost_rank_is_no_cause),
