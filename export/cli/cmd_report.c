@@ -668,6 +668,7 @@ int kp_cmd_report(int argc, char **argv)
     int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     worst = phase_report(&r, worst);
     kp_report_torch_end(&r.torch);
+    if (worst != KP_EXIT_DONE && !r.stuck.count && !r.json) kp_stood_alone_put(argv, count);
     together_print(&r, &held);
     kp_lines_close(lines);
     return phase_check(&r, worst);

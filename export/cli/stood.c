@@ -52,6 +52,23 @@ void kp_stood_look(struct kp_stuck *stuck, const struct kp_tree *tree, const str
     kp_hang_verdict_fini(&verdict);
 }
 
+void kp_stood_alone_put(char **paths, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct kp_hang hang = {0};
+        struct kp_hang_verdict verdict;
+        struct kp_stuck_told told = {.what = ""};
+        if (kp_where_files(&hang, paths[i])) {
+            kp_hang_judge(&verdict, &hang, NULL);
+            snprintf(told.what, sizeof told.what, "%s", verdict.text);
+            snprintf(told.next, sizeof told.next, "`kprof hang %s` says at which line each thread was.", paths[i]);
+            kp_stuck_put(stdout, &told);
+            kp_hang_verdict_fini(&verdict);
+        }
+        kp_hang_fini(&hang);
+    }
+}
+
 void kp_stood_note_oom(struct kp_advised *a, const struct kp_trace_source *source)
 {
     char folder[4400];

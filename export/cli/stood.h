@@ -12,5 +12,7 @@
  */
 void kp_stood_look(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *path,
                    bool is_spool);
+/* Of folders without a trace: prints what their files of KPROF_HANG say. */
+void kp_stood_alone_put(char **paths, int count);
 /* The fact "kprof.out_of_memory", where the trace does not say it itself. */
 void kp_stood_note_oom(struct kp_advised *advised, const struct kp_trace_source *source);

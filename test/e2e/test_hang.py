@@ -272,7 +272,12 @@ def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_pa
     assert harness.cli("hang", tmp_path).stdout.startswith(time.strftime("it was stuck at %F %T: ", newest) + told["text"].partition(",")[0]), told["text"]
     assert harness.cli("hang", tmp_path, "--now").returncode == 1
     assert harness.cli("why", tmp_path).stdout == f"it was stuck: {told['text']}\n"  # nothing was recorded of how it ended
-    assert not list(tmp_path.glob("*.tmp")) and harness.cli("report", tmp_path).returncode != 0
+    for command in ("report", "advise"):  # there is no trace
+        done = harness.cli(command, tmp_path)
+        assert done.returncode != 0 and f"files of a job that was stuck: kprof hang {tmp_path}" in done.stderr, done
+        assert done.stdout.startswith(f"STUCK    {told['text']}\n         `kprof hang {tmp_path}` says at which line"), done
+        assert "STUCK" not in harness.cli(command, "--json", tmp_path).stdout
+    assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, tmp_path):

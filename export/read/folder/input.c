@@ -294,13 +294,25 @@ void kp_input_mention_spools(const char *path)
 
 static int oom_filter(const struct dirent *entry) { return fnmatch("oom-*.json", entry->d_name, 0) == 0; }
 
-static void nothing_say(const char *path)
+static int hang_filter(const struct dirent *entry) { return fnmatch("hang-*.json", entry->d_name, 0) == 0; }
+
+static bool has_files(const char *path, int (*filter)(const struct dirent *))
 {
     struct dirent **entries;
-    const int count = scandir(path, &entries, oom_filter, NULL);
+    const int count = scandir(path, &entries, filter, NULL);
     for (int i = 0; i < count; i++) free(entries[i]);
     if (count >= 0) free(entries);
-    if (count > 0) {
+    return count > 0;
+}
+
+static void nothing_say(const char *path)
+{
+    if (has_files(path, hang_filter)) {
+        kp_cli_say(stderr, "kprof: %s: no traces in this folder, but files of a job that was stuck: kprof hang %s",
+                   path, path);
+        return;
+    }
+    if (has_files(path, oom_filter)) {
         kp_cli_say(stderr, "kprof: %s: no traces in this folder, but notes of memory that ran out: kprof memory %s",
                    path, path);
         return;
