@@ -136,6 +136,38 @@ static void an_evaluation_has_what_lies_between_its_passes(void **state)
         "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation. To time them");
 }
 
+/* Steps 4 and 9 of ten have a gap of so many us before an evaluation of 300 us, as a garbage collection is. */
+static struct kp_advice gap_advise(struct little *t, int gap_us)
+{
+    for (int step = 0, at = 0; step < 10; step++) {
+        const int more = step % 5 == 4 ? gap_us + 300 : 0;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, 200 + more, "");
+        for (int i = 0; more && i < 3; i++) pass_make(t, at + gap_us + i * 90, 0, false);
+        pass_make(t, at + 40 + more, step + 1, true);
+        at += 200 + more;
+    }
+    return advise(t);
+}
+
+static void a_long_gap_before_an_evaluation_is_told_beside_it(void **state)
+{
+    const struct kp_advice a = gap_advise(*state, 30000);
+    assert_non_null(strstr(a.evaluated, "2 evaluations during the training take 598 us, 1.0 % of the time of all"));
+    assert_non_null(strstr(a.evaluated, "299 us per evaluation"));
+    assert_non_null(strstr(a.evaluated, ", and beside it 30.0 ms before the first pass, in which no operator runs"));
+    assert_float_equal(a.evaluated_ns, 59.8e3, 100);
+}
+
+/* So long a loader needs to start its workers, which the evaluation asks for. */
+static void a_short_gap_before_it_is_a_part_of_it(void **state)
+{
+    const struct kp_advice a = gap_advise(*state, 8000);
+    assert_non_null(strstr(a.evaluated, "8.30 ms per evaluation"));
+    assert_null(strstr(a.evaluated, "beside it"));
+}
+
 /* 100 ms behind the last pass of one of two evaluations: that is of the step, not of each evaluation. */
 static void what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step(void **state)
 {
@@ -368,6 +400,8 @@ int main(void)
         LITTLE(an_evaluation_before_the_training_lasts_until_that_begins),
         LITTLE(an_evaluation_behind_the_training_lasts_until_the_step_ends),
         LITTLE(an_evaluation_has_what_lies_between_its_passes),
+        LITTLE(a_long_gap_before_an_evaluation_is_told_beside_it),
+        LITTLE(a_short_gap_before_it_is_a_part_of_it),
         LITTLE(what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step),
         LITTLE(passes_without_backward_in_each_step_are_a_part_of_the_training),
         LITTLE(evaluations_outside_of_the_steps_are_told),
