@@ -60,7 +60,7 @@ void kp_stood_alone_put(char **paths, int count)
         struct kp_stuck_told told = {.what = ""};
         if (kp_where_files(&hang, paths[i])) {
             kp_hang_judge(&verdict, &hang, NULL);
-            snprintf(told.what, sizeof told.what, "%s", verdict.text);
+            snprintf(told.what, sizeof told.what, "%.*s", (int)sizeof told.what - 1, verdict.text);
             snprintf(told.next, sizeof told.next, "`kprof hang %s` says at which line each thread was.", paths[i]);
             kp_stuck_put(stdout, &told);
             kp_hang_verdict_fini(&verdict);
