@@ -7,49 +7,68 @@
  */
 #include "export/answers/advise/rules/loadwaits.h"
 
-#include "export/answers/advise/rules/loadsavings.h"
+#include <stdlib.h>
 
 #define RECEIPT_SHARE (1.0 / 3) /* of the calls for a batch */
 enum { TENSORS_LEAST = 20 };    /* of a batch */
 
 struct receipt {
     size_t batches, tensors;
-    double calls_ns, ns; /* ns: from a tensor to the next of its batch */
+    double calls_ns, ns, usual; /* usual: tensors of most batches; the last one may be cut */
+};
+struct received {
+    size_t tensors;
+    int64_t first_ns, last_ns;
 };
 
-static void tensor_count(struct receipt *r, const struct kp_node *tensor, const struct kp_node *before)
+static bool is_of_workers(const struct kp_costrules *x, int32_t loader)
 {
-    const int64_t ns = before ? tensor->start_ns - before->start_ns : 0;
-    r->tensors++;
-    if (ns > 0 && (double)ns < KP_HAND_OVER_NS) r->ns += (double)ns; /* else it waits: for a core, or the next batch */
+    return loader >= 0 && !x->tree->nodes[loader].removed && kp_loader_has_workers(kp_costrules_name(x, loader));
 }
 
+static void tensor_take(struct received *c, const struct kp_node *tensor)
+{
+    if (!c->tensors++) c->first_ns = tensor->start_ns;
+    c->last_ns = tensor->end_ns;
+}
+
+static double usual_of(const struct kp_costrules *x, const struct received *calls, size_t batches)
+{
+    double *const sorted = kp_kineto_room(batches + 1, sizeof *sorted);
+    size_t count = 0;
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (is_of_workers(x, x->loaders[i]) && x->loaders[i] == (int32_t)i) sorted[count++] = (double)calls[i].tensors;
+    const double usual = kp_quantile(sorted, count, 0.5);
+    free(sorted);
+    return usual;
+}
+
+/* Looks at the tensors of each call for a batch. One that takes two batches, out of order, waits between them. */
 static struct receipt receipt_of(const struct kp_costrules *x)
 {
     const struct kp_node *const nodes = x->tree->nodes;
+    struct received *const calls = kp_kineto_zeros(x->tree->count + 1, sizeof *calls); /* by node of the call */
     struct receipt r = {0};
-    int32_t loader = -1;
-    const struct kp_node *before = NULL;
     for (size_t i = 0; i < x->tree->count; i++) {
         const int32_t of = x->loaders[i];
-        if (of < 0 || nodes[of].removed || !kp_loader_has_workers(kp_costrules_name(x, of))) continue;
-        if (of == (int32_t)i) {
-            r.batches++;
-            r.calls_ns += (double)(nodes[i].end_ns - nodes[i].start_ns);
-        }
+        if (!is_of_workers(x, of)) continue;
+        if (of == (int32_t)i) r.batches++, r.calls_ns += (double)(nodes[i].end_ns - nodes[i].start_ns);
         if (strcmp(kp_costrules_name(x, (int32_t)i), "aten::set_") != 0) continue;
-        tensor_count(&r, &nodes[i], of == loader ? before : NULL);
-        loader = of;
-        before = &nodes[i];
+        tensor_take(&calls[of], &nodes[i]);
+        r.tensors++;
     }
+    r.usual = usual_of(x, calls, r.batches);
+    for (size_t i = 0; i < x->tree->count && r.tensors; i++)
+        if (2 * calls[i].tensors * r.batches <= 3 * r.tensors) r.ns += (double)(calls[i].last_ns - calls[i].first_ns);
+    free(calls);
     return r;
 }
 
 bool kp_loadtensors_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
     const struct receipt r = receipt_of(x);
-    if (r.tensors < TENSORS_LEAST * r.batches || !r.batches || r.ns < RECEIPT_SHARE * r.calls_ns) return false;
-    const size_t each = (r.tensors + r.batches / 2) / r.batches;
+    if (!r.batches || r.usual < TENSORS_LEAST || r.ns < RECEIPT_SHARE * r.calls_ns) return false;
+    const size_t each = (size_t)r.usual;
     f->what = kp_costrules_text(x, "%s, from which a batch comes as %zu tensors", f->what, each);
     f->first = kp_costrules_text(
         x,
