@@ -319,6 +319,17 @@ static void what_draws_nothing_is_an_evaluation(void **state)
     assert_non_null(strstr(a.evaluated, "To save time, evaluate less often"));
 }
 
+/* Once behind the training, however long it lasts: the answer is what each step has. */
+static void an_evaluation_outside_of_the_steps_is_not_the_answer(void **state)
+{
+    const struct kp_advice a = outside_advise(*state, 0, 200);
+    assert_true(a.evaluated_share >= KP_SHARE_CRITICAL);
+    assert_in_range(a.count, 1, 9);
+    assert_true(a.findings[0].step_ns < a.evaluated_ns);
+    assert_non_null(strstr(a.evaluated, "evaluations outside of the steps: after the last step at least "));
+    assert_false(kp_advice_is_evaluated_first(&a));
+}
+
 /* Below autograd a DTensor's op runs others, and in the first step some more of them, to learn of what shape it is. */
 static void ops_that_an_op_with_gradients_runs_are_no_evaluation(void **state)
 {
@@ -400,6 +411,7 @@ int main(void)
         LITTLE(an_evaluation_before_the_training_lasts_until_that_begins),
         LITTLE(an_evaluation_behind_the_training_lasts_until_the_step_ends),
         LITTLE(an_evaluation_has_what_lies_between_its_passes),
+        LITTLE(an_evaluation_outside_of_the_steps_is_not_the_answer),
         LITTLE(a_long_gap_before_an_evaluation_is_told_beside_it),
         LITTLE(a_short_gap_before_it_is_a_part_of_it),
         LITTLE(what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step),

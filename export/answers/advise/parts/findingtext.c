@@ -72,9 +72,10 @@ bool kp_advice_is_crowded_first(const struct kp_advice *a)
     return a->crowded && !kp_advice_is_incomplete(a);
 }
 
+/* An evaluation before or behind all steps is no part of each step: a finding is the answer then, and it a note. */
 bool kp_advice_is_evaluated_first(const struct kp_advice *a)
 {
-    const bool is_much = a->evaluated && a->evaluated_share >= KP_SHARE_CRITICAL;
+    const bool is_much = a->evaluated && a->is_evaluated_inside && a->evaluated_share >= KP_SHARE_CRITICAL;
     if (!is_much || !a->count || kp_advice_is_crowded_first(a)) return false;
     for (size_t i = 0; i < a->count; i++) {
         const bool is_of_memory = !(a->findings[i].step_ns > 0);
