@@ -127,7 +127,7 @@ static void a_cut_shortens_what_sticks_out_and_keeps_whole_flows(void **state)
     (void)state;
     kp_spans_add(&spans, 10000, 20000);
     kp_spans_settle(&spans);
-    const struct kp_cut cut = {&spans, -1, -1, NULL, false};
+    const struct kp_cut cut = {.spans = &spans, .first_step = -1, .last_step = -1};
     assert_int_equal(kp_tracecut(&(struct kp_texts){pieces_each, &source}, &cut, text_put, &w, &kept, why, sizeof why),
                      0);
     kp_spans_fini(&spans);
@@ -159,7 +159,7 @@ static void work_of_a_gpu_is_cut_by_its_call(void **state)
     (void)state;
     kp_spans_add(&spans, 10000, 20000);
     kp_spans_settle(&spans);
-    const struct kp_cut cut = {&spans, -1, -1, MORE, false};
+    const struct kp_cut cut = {.spans = &spans, .first_step = -1, .last_step = -1, .more = MORE};
     assert_int_equal(kp_tracecut(&(struct kp_texts){pieces_each, &source}, &cut, text_put, &w, &kept, why, sizeof why),
                      0);
     kp_spans_fini(&spans);
