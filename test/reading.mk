@@ -41,7 +41,7 @@ $(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_b
 $(FUZZ_DIR)/fuzz_oom: $(call fuzz_objects,$(FUZZ_VIEWS))
 $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_LINK) -lz -lzstd -lm -lpthread
+	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c \
     $(FUZZ_VIEWS) $(SRC_read) $(SRC_format) $(SRC_base) \
     export/write/names/shorten.c $(SRC_heapview) export/read/folder/heapprofile.c \

@@ -212,12 +212,11 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
 {
     const size_t count = out->steps = chosen->step_count;
     if (!count) return;
-    double *lengths = kp_kineto_room(count, sizeof *lengths);
+    double *lengths = kp_kineto_room(count, sizeof *lengths), all_ns = 0;
     out->first_step = out->last_step = chosen->steps[0].number;
     for (size_t i = 0; i < count; i++) {
         const struct kp_step *s = &chosen->steps[i];
-        lengths[i] = (double)s->inside_ns;
-        out->step_mean_ns += s->inside_ns / (int64_t)count;
+        all_ns += lengths[i] = (double)s->inside_ns;
         if (s->inside_ns > out->step_most_ns) {
             out->step_most_ns = s->inside_ns;
             out->slowest_step = s->number;
@@ -225,6 +224,7 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
         if (s->number < out->first_step) out->first_step = s->number;
         if (s->number > out->last_step) out->last_step = s->number;
     }
+    out->step_mean_ns = (int64_t)(all_ns / (double)count);
     out->first_ns = chosen->steps[0].inside_ns;
     if (count >= SLOW_STEPS_LEAST) {
         out->rest_median_ns = (int64_t)kp_quantile(lengths + 1, count - 1, 0.5);

@@ -10,8 +10,8 @@
  * An evaluation before the training's first pass is what the step has more up to there than other steps: its loader's
  * workers start in it, and metrics follow behind the last pass. One behind the training lasts from the op before it,
  * but for its data loading. The training's own time up to its first pass, or from its last one on, is as long as in the
- * other steps. A long gap before the first pass, as of a garbage collection, is no part of the evaluation, and is told
- * beside it. Where one evaluation has far more behind its last pass than the others, that is a step's own.
+ * other steps. A long gap before the first pass is named: workers start in it, or Python collects garbage. Where one
+ * evaluation has far more behind its last pass than the others, that is a step's own.
  */
 #include "export/answers/advise/stepkinds/evalsteps.h"
 #include "collector/base/kp_order.h"
@@ -286,9 +286,9 @@ struct eval_walk {
     struct eval_tails tails;
     /* Of the training: from a step's begin to its first pass, from its last pass to the end; medians. */
     double lead_ns, trail_ns;
-    int64_t before_ns, start_ns, end_ns;  /* the last op outside; the evaluation under way, start -1: none */
-    int64_t trained_ns;                   /* the end of the training's last pass in this step; -1: none yet */
-    int64_t worked_ns, gap_ns, beside_ns; /* the last work's end; long gaps since, and before all first passes */
+    int64_t before_ns, start_ns, end_ns; /* the last op outside; the evaluation under way, start -1: none */
+    int64_t trained_ns;                  /* the end of the training's last pass in this step; -1: none yet */
+    int64_t worked_ns, gap_ns, early_ns; /* the last work's end; long gaps since, and before first passes */
     /* A training asks its loader so often a step; of this one not yet; since the last op outside of an evaluation. */
     size_t usual_asks, asks_left, pending_asks;
     struct kp_time_span asked_of[ASKED_MOST]; /* the calls behind the last op of the evaluation */
@@ -396,7 +396,7 @@ static void pass_take(struct eval_walk *w, const struct kp_node *node, enum kp_p
     } else if (mark == KP_PASS_EVALUATION) {
         if (w->start_ns < 0) w->start_ns = w->before_ns < node->start_ns ? w->before_ns : node->start_ns;
         if (w->trained_ns < 0) w->start_ns = begin_ns;
-        w->beside_ns += w->gap_ns;
+        w->early_ns += w->gap_ns;
         w->gap_ns = 0;
         if (node->end_ns > w->end_ns) w->end_ns = node->end_ns;
         w->asked = w->pending_asks = 0;
@@ -547,15 +547,6 @@ static bool samples_in(const struct kp_costrules *x, const struct kp_spans *time
     return false;
 }
 
-/* ", and 229 ms before it ..": what such a step has beside its evaluation, the mean; "": nothing. */
-static const char *beside_text(const struct kp_costrules *x, int64_t ns, size_t found)
-{
-    if (ns <= 0) return "";
-    return kp_costrules_text(
-        x, ", and beside it %s before the first pass, in which no operator runs and nothing is loaded",
-        kp_units_ms((double)ns / (double)found));
-}
-
 /* Measures the evaluations, and says which steps hold them, with what they take. */
 static const char *inside_text(const struct kp_costrules *x, const struct kp_passes *of, size_t least,
                                const uint8_t *marks, const struct eval_outside *outside, struct kp_spans *times)
@@ -570,7 +561,7 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
     }
     const int64_t behind = tails_add(&w);
     kp_spans_settle(times);
-    const int64_t ns = kp_spans_length(times, &x->chosen->in_steps) - w.beside_ns;
+    const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
     x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
     return kp_costrules_text(x, "%s%s%s%s%s",
                              kp_evalsteps_text(x, found, samples_in(x, times) ? "rollout" : "evaluation", "",
@@ -578,7 +569,7 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
                                                kp_evalsteps_numbers(x, of, least)),
                              kp_evalplace_text(x, times), part_text(x, loading_of(x, times), ns, found, "loading"),
                              part_text(x, behind, ns, found, "after the last pass (metrics, a checkpoint)"),
-                             beside_text(x, w.beside_ns, found));
+                             part_text(x, w.early_ns, ns, found, "before its first pass, without an operator"));
 }
 
 /* Do most steps train alone? Else passes without backward are a part of the training. */
