@@ -283,14 +283,14 @@ static void findings_say(const char *folder, const struct timespec *began)
     if (teller > 0 && WIFSIGNALED(status)) kp_cli_say(stderr, "kprof: what is slow: kprof advise %s", folder);
 }
 
-/* A spool of a program that a signal ended does not have the signal. */
-static void signal_note(const struct kp_config *config, const struct kp_endnote *note, bool is_said,
-                        const struct timespec *began)
+/* A spool of a program that a signal ended does not have the signal. KPROF_EXPORT=none leaves one after each exit. */
+static void end_note(const struct kp_config *config, const struct kp_endnote *note, bool is_said,
+                     const struct timespec *began)
 {
     const char *const folder = config->spool_dir && *config->spool_dir ? config->spool_dir : config->dir;
-    if (kp_endnote_leave(folder, program, note)) /* windows that were over do not tell it */
+    if (note->signal && kp_endnote_leave(folder, program, note)) /* windows that were over do not tell it */
         kp_jobends_add(folder, program, note->signal, note->real_ns);
-    if (is_said && strcmp(config->log, "none") != 0)
+    if (is_said && (note->signal || !(config->exports & KP_EXPORTS_NONE)) && strcmp(config->log, "none") != 0)
         kp_advised_left_say(folder, began, note->signal, note->lacked_memory);
 }
 
@@ -361,7 +361,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     if (beside) program_await_beside(config, beside, &began, &end);
     while (!beside && program_reap(&end, 0) < 0 && errno == EINTR) continue;
     const struct kp_endnote note = endnote_of(&end, oom_kills);
-    if (note.signal) signal_note(config, &note, wish->advises != ADVISE_NOT, &began);
+    end_note(config, &note, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
     else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
         kp_advised_say(config->dir, &began, false, kp_judged_add_at_end, kp_endranks_tell);

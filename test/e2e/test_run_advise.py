@@ -175,3 +175,13 @@ def test_who_did_not_ask_waits_a_second_at_most(watched, tmp_path):
     began = time.monotonic()
     assert harness.cli("advise", tmp_path / "out").returncode == 0
     assert time.monotonic() - began > 1.0  # so the second was what ended it
+
+
+@pytest.mark.parametrize("flags, end, is_said", [(["--advise"], "os._exit(3)", True), (["--json"], "os._exit(3)", False),
+                                                 (["--advise", "--export", "none"], "os._exit(3)", False), (["--advise", "--export", "none"], "exit(3)", False),
+                                                 (["--advise"], "exit(3)", False), (["--advise"], "os.fork() or os._exit(0); exit(3)", False)])
+def test_a_program_that_ends_without_an_exit_has_a_closing_line(tmp_path, flags, end, is_said):
+    """The spool of a child that ended so says nothing where the program wrote its trace."""
+    done = harness.cli("run", *flags, "-o", tmp_path / "out", "--", harness.PYTHON, "-c", f"import os, torch; torch.ones(2).sum(); {end}")
+    said = f"kprof: ended without an exit (killed, or by os._exit), so no trace was written. The recording until then is kept. Next: kprof report {tmp_path / 'out'}"
+    assert done.returncode == 3 and done.stderr.count("ended without an exit") == is_said == (said in done.stderr), done.stderr

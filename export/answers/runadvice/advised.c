@@ -13,6 +13,7 @@
 
 #include "export/answers/advise/advice.h"
 #include "export/show/say.h"
+#include "export/read/kineto/ended.h"
 #include "export/read/folder/heapprofile.h"
 #include "export/read/folder/jobends.h"
 #include "export/read/folder/trace_source.h"
@@ -133,14 +134,26 @@ static char *newest_find(const char *folder, bool (*is_wanted)(const char *name)
 
 char *kp_advised_newest(const char *folder) { return newest_find(folder, kp_input_is_trace, &(struct timespec){0, 0}); }
 
+static void killed_say(const char *folder, int signal, bool lacked_memory)
+{
+    kp_cli_say(stderr, "kprof: killed by signal %d (%s%s). %s until then is kept. Next: kprof report %s", signal,
+               signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
+               lacked_memory ? "; the kernel killed a process because memory ran out" : "",
+               getenv("KPROF_RING") ? "The ring of the last seconds" : "The recording", folder);
+}
+
+/* A process that a program left behind may write its trace yet. */
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory)
 {
-    char *path = newest_find(folder, kp_input_is_spool, since);
-    if (path)
-        kp_cli_say(stderr, "kprof: killed by signal %d (%s%s). %s until then is kept. Next: kprof report %s", signal,
-                   signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
-                   lacked_memory ? "; the kernel killed a process because memory ran out" : "",
-                   getenv("KPROF_RING") ? "The ring of the last seconds" : "The recording", folder);
+    char *const path = newest_find(folder, kp_input_is_spool, since);
+    char *const trace = path && !signal ? newest_find(folder, kp_input_is_trace, since) : NULL;
+    if (path && signal) killed_say(folder, signal, lacked_memory);
+    else if (path && !trace && !kp_input_is_running(path))
+        kp_cli_say(stderr,
+                   "kprof: ended " KP_ENDED_WITHOUT_EXIT ", so no trace was written. The recording until then is kept. "
+                   "Next: kprof report %s",
+                   folder);
+    free(trace);
     free(path);
 }
 

@@ -52,8 +52,8 @@ void kp_advised_say(const char *folder, const struct timespec *since, bool only_
 typedef void (*kp_advised_each_fn)(void *context, const char *path, int64_t bytes);
 /* Calls `fn`, if not NULL, with each trace of a folder that is not older than `since`. Returns how many there are. */
 size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context);
-/* Says on stderr that a signal ended the program, where it left a spool that is not older than `since`, and whether the
- * kernel killed a process meanwhile for want of memory. */
+/* Says on stderr how the program ended that left a spool not older than `since`: by a signal, and whether the kernel
+ * killed a process meanwhile for want of memory, or (0) without an exit, where there is no trace. */
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory);
 /* Returns the path of a folder's newest trace, or NULL. The caller frees it. */
 char *kp_advised_newest(const char *folder);
