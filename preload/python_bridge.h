@@ -89,6 +89,9 @@ void kp_applied_item(const struct kp_applied *list, uint32_t at, struct kp_appli
 /* lastexception.c, any thread: Python's main thread is to note the exception that ends the program, whether or not
  * anything is recorded. False: not asked yet. */
 bool kp_lastexception_ask(void);
+/* At exit, or before _exit: if sys.exit() asked for this status, the exception that it handled ends the program.
+ * Returns " at train.py:41 main", the line that called it, or "". */
+const char *kp_lastexception_leave(int status);
 
 /*
  * pywhere.c: where the threads of Python stand, for a helper thread, which is none of them. It takes no lock and stops
@@ -113,6 +116,7 @@ const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uin
 void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out);
 /* The innermost frame of the calling thread, which may be in a signal handler. False: it has none that can be read. */
 bool kp_pywhere_here(struct kp_pywhere_frame *out);
+bool kp_pywhere_own(struct kp_pywhere_frame *out); /* the innermost of the program's own */
 /* The main thread of a child with the same interpreter. No frame: it cannot be read. True: it was forked and runs no
  * other program. */
 bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out);

@@ -54,11 +54,13 @@ void kp_run_out_of_memory(const struct kp_run_oom *oom);
 /* What was said of the last one, after so many steps (kp_steps_seen). NULL: none, or steps have ended since. */
 void kp_run_set_out_of_memory(const char *words, uint64_t steps);
 const char *kp_run_last_out_of_memory(uint64_t steps);
-struct kp_run_exception { /* which nothing caught */
+struct kp_run_exception { /* which ends the program */
     char name[96], place[512], text[KP_ENDS_TEXT_BYTES];
-    bool has_lost_peer; /* it says that another rank was gone */
+    char root[KP_ENDS_ROOT_BYTES]; /* the one that it came from: "KeyError "lr" at train.py:2 main"; "": none */
+    bool has_lost_peer;            /* it says that another rank was gone */
+    bool is_own;                   /* the place is a line of the program's own */
 };
-/* The exception that ends the program. With the GIL. */
+/* With the GIL, or at exit. */
 void kp_run_set_exception(const struct kp_run_exception *of);
 const struct kp_run_exception *kp_run_exception(void); /* NULL: none */
 /* Opens the spool on first use. 0 or -errno; after a failure every later call returns the same error. */

@@ -81,6 +81,7 @@ static void exception_take(struct kp_kineto *trace, const struct kp_jobend *end)
     kp_fact_put(trace, "kprof.exception", end->exception);
     if (*end->place) kp_fact_put(trace, "kprof.exception_at", end->place);
     if (*end->text) kp_fact_put(trace, "kprof.exception_text", end->text);
+    if (*end->root) kp_fact_put(trace, "kprof.exception_root", end->root);
     if (end->has_lost_peer) kp_fact_put(trace, "kprof.lost_peer", "1");
 }
 

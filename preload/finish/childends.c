@@ -35,13 +35,14 @@
 #include "collector/format/kp_ends.h"
 #include "collector/record/kp_record.h"
 #include "preload/procfacts/procfacts.h"
+#include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/procfacts/endlist.h"
 #include "preload/window/sources.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 4400, OWN_BYTES = 1024, EARLIER_BYTES = 4096 };
+enum { PATH_BYTES = 4400, OWN_BYTES = KP_ENDS_LINE_BYTES, EARLIER_BYTES = 4096 };
 #define SHORTLY_NS UINT64_C(30000000000)
 
 static void look(pid_t pid, const int *status)
@@ -109,10 +110,10 @@ static size_t own_text(char *text, size_t bytes, int status, const char *way)
     const struct kp_rank place = kp_run_rank();
     const struct kp_run_exception *const e = kp_run_exception() ? kp_run_exception() : &none;
     const int rank = place.is_launched || place.size > 1 ? (int)place.rank : -1;
-    return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s%s%s\t%s\t%s\t%s\n", (int)getpid(), status,
+    return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s%s%s\t%s\t%s\t%s%s%s\n", (int)getpid(), status,
                   (unsigned long)kp_clock_ns(CLOCK_REALTIME), rank,
                   status == KP_ENDS_PENDING ? -1L : (long)kp_steps_seen() - 1, e->name, *e->text ? ": " : "", e->text,
-                  e->place, e->has_lost_peer ? "lost_peer" : "", way);
+                  e->place, e->has_lost_peer ? "lost_peer" : "", way, *e->root ? "\t" : "", e->root);
 }
 
 /* The line of a program that became this one, by exec: "42 0 ... <tab> exec of python3". */
@@ -176,6 +177,16 @@ void kp_childends_way(const char *way, int status)
     text_keep(text, own_text(text, sizeof text, status, way));
 }
 
+/* "exit status 1 at train.py:41 main", where sys.exit() was called. */
+static size_t exit_text(char text[OWN_BYTES])
+{
+    char way[512] = "";
+    const int status = kp_run_exit_status();
+    const char *const place = kp_lastexception_leave(status);
+    if (*place) kp_fmt(way, sizeof way, "exit status %d%s", status, place);
+    return own_text(text, OWN_BYTES, status << 8, way);
+}
+
 void kp_childends_write(bool is_told, bool has_trace)
 {
     char text[KP_ENDLIST_MAX * KP_ENDLIST_LINE + OWN_BYTES];
@@ -186,6 +197,6 @@ void kp_childends_write(bool is_told, bool has_trace)
     if (kp_procfacts_is_launcher() || !kp_sources_had_activity()) used = kp_endlist_text(text, sizeof text - OWN_BYTES);
     else if (kp_run_exit_status())
         used = kp_endlist_crashes(text, sizeof text - OWN_BYTES, kp_clock_ns(CLOCK_REALTIME) - SHORTLY_NS);
-    if (has_own) used += own_text(text + used, OWN_BYTES, kp_run_exit_status() << 8, "");
+    if (has_own) used += exit_text(text + used);
     if (used) text_keep(text, used);
 }

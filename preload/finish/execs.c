@@ -84,16 +84,20 @@ static int came_back(int rc)
     return rc;
 }
 
+/* multiprocessing's own call, behind the function of a process that it forked. */
+static bool is_of_process(const struct kp_pywhere_frame *at) { return strstr(at->file, "/multiprocessing/popen_fork"); }
+
 /* "_exit with status 3 at train.py:41 main", and whether another thread than the main one calls it. */
 static void leave_note(int status)
 {
     char text[EXEC_BYTES];
     struct kp_pywhere_frame at;
-    const bool has_place = kp_pywhere_here(&at) && at.line > 0;
+    const bool has_place = kp_pywhere_here(&at) && !is_of_process(&at);
     const char *const beside = kp_io_tid() == (uint32_t)getpid() ? "" : " (not the main thread)";
     size_t n = kp_fmt(text, sizeof text, "_exit with status %d", status & 0xff);
     if (has_place) n += kp_fmt(text + n, sizeof text - n, " at %s:%d %s", kp_path_base(at.file), at.line, at.function);
     if (n < sizeof text) kp_fmt(text + n, sizeof text - n, "%s", beside);
+    (void)kp_lastexception_leave(status & 0xff);
     note(text, (status & 0xff) << 8);
 }
 

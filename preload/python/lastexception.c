@@ -1,161 +1,230 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lastexception.c - notes the exception that ends the program, and the line of the program it came from
+ * lastexception.c - notes the exception that ends the program, and the line that calls sys.exit()
  *
- * Called by: distributed.c and ctl.c (both add the watch), CPython before it calls sys.excepthook, with the GIL.
- *            Cold.
- * Owns:      nothing
+ * Called by: distributed.c and ctl.c (both add the watch), CPython before it calls sys.excepthook, in place of
+ *            three functions of sys, with the GIL; exit.c, execs.c and childends.c at the end. Cold.
+ * Owns:      what sys.exit() said last; the pointers by which CPython calls those three
+ * Locks:     the GIL
  * Memory:    none
  * On fail:   neither the trace nor HOST_PID.ends says how the program ended
  * Safe in:   after fork yes: a child's own exception goes into its own spool
  *
- * CPython tells its audit hooks of an exception that nothing caught (PEP 578), before it prints it. No function of
- * Python's runs here: objects are read by their layout, since reading `tb_frame` would call hooks of the program. An
- * exception that some frame caught and printed begins within that frame's callers, so it ends no program. Of its text
- * 80 bytes are kept: see decisions/186.
+ * CPython tells its audit hooks of an exception that nothing caught (PEP 578), before it prints it. An exception that
+ * some frame caught and printed begins within that frame's callers, so it ends no program. Yet one for which a handler
+ * calls sys.exit() with a status does, as that of a function which torch starts as a process. The one that a process of
+ * multiprocessing prints ends that process. See decisions/204.
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_lostpeer.h"
-#include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
 #include "preload/guard.h"
+#include "preload/python/exceptions.h"
 #include "preload/python/pycalls.h"
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-/* A traceback and an exception, the same from 3.8 to 3.14; the event of sys.excepthook has hook, type, value, trace. */
-enum { TB_NEXT = 16, TB_FRAME = 24, TB_LASTI = 32, TB_LINE = 36, TYPE_OF = 8, TYPE_NAME = 24, ARGS_OF = 24 };
-enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3, DEPTH_MAX = 2000 };
+enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3 }; /* the event of sys.excepthook has hook, type, value, trace */
+enum { OBJECT_TYPE = 8, TYPE_NAME = 24, METHOD_OF = 16 };
 
-static const void *code_of(const void *trace)
+struct last_leaving {
+    int status; /* 0: nothing was said */
+    bool has_exception;
+    char place[480];                   /* " at train.py:41 main"; "": no line of the program's own */
+    struct kp_run_exception exception; /* which was handled */
+};
+static struct last_leaving leaving;
+
+static void exception_keep(const struct kp_run_exception *e, int (*note)(const char *key, const char *value))
 {
-    const struct kp_python_layout *const l = &kp_python_get()->layout;
-    return kp_pyframe_code(l, kp_pyframe_of(l, kp_python_at(trace, TB_FRAME)));
+    const char *const oom = kp_run_last_out_of_memory(kp_steps_seen());
+    kp_run_set_exception(e);
+    if (!kp_record_is_open() || note("exception", e->name) != 0) return;
+    (void)note("exception_at", e->place);
+    if (*e->text) (void)note("exception_text", e->text);
+    if (*e->root) (void)note("exception_root", e->root);
+    if (e->has_lost_peer) (void)note("lost_peer", "1");
+    if (oom) (void)note("out_of_memory", oom);
 }
 
-/* In memory that the code object keeps. "": not a text. */
-static const char *code_text(const void *code, size_t offset)
+/* Ctrl-C is a signal's end, and SystemExit is no failure. */
+static bool is_failure(const struct kp_run_exception *e)
 {
-    void *const object = kp_python_at(code, offset);
-    const bool is_text = object && kp_python_at(object, TYPE_OF) == kp_python_api.text_type;
-    const char *const text = is_text ? kp_python_api.text_of(object) : NULL;
-    if (!text) kp_python_api.forget_error();
-    return text ? text : "";
+    return strcmp(e->name, "KeyboardInterrupt") != 0 && strcmp(e->name, "SystemExit") != 0;
 }
 
-static const char *file_of(const void *trace) { return code_text(code_of(trace), kp_python_get()->layout.code_file); }
-
-/* Nothing called the outermost frame. That of a prompt, or of a notebook's cell, has no file. */
-static bool is_of_all(const void *trace)
-{
-    void *const frame = kp_python_at(trace, TB_FRAME);
-    if (file_of(trace)[0] == '<' || !kp_python_api.frame_back) return false;
-    void *const back = kp_python_api.frame_back(frame);
-    if (back) kp_python_api.drop(back);
-    return !back;
-}
-
-/* From 3.12 on the line is found when it is asked for. */
-static int line_of(const void *trace)
-{
-    const int line = *(const int *)((const char *)trace + TB_LINE), at = *(const int *)((const char *)trace + TB_LASTI);
-    return line >= 0 ? line : kp_python_api.code_line(code_of(trace), at);
-}
-
-/* The innermost line of the program's own, else the innermost. */
-static const void *place_find(const void *trace, const void *type)
-{
-    const void *found = NULL, *last = trace;
-    for (int i = 0; trace && kp_python_at(trace, TYPE_OF) == type && i < DEPTH_MAX; i++) {
-        const char *const file = file_of(trace);
-        if (file[0] && file[0] != '<' && !kp_pysite_is_installed(file)) found = trace;
-        last = trace;
-        trace = kp_python_at(trace, TB_NEXT);
-    }
-    return found ? found : last;
-}
-
-/* Its first argument is the text, or the second one behind a number, as of OSError; no __str__ runs. "": neither. */
-static const char *text_of(const void *type, const void *value)
-{
-    void *const args = value && kp_python_at(value, TYPE_OF) == type ? kp_python_at(value, ARGS_OF) : NULL;
-    const char *text = NULL;
-    for (int i = 0; args && i < 2 && !text; i++) {
-        void *const item = kp_python_api.tuple_item(args, i);
-        const bool is_text = item && kp_python_at(item, TYPE_OF) == kp_python_api.text_type;
-        text = is_text ? kp_python_api.text_of(item) : NULL;
-    }
-    if (!text) kp_python_api.forget_error();
-    return text ? text : "";
-}
-
-/* Copies its first line, or the begin of it. */
-static void text_copy(char out[KP_ENDS_TEXT_BYTES], const char *text)
-{
-    text += strspn(text, " \t\r\n");
-    size_t n = strcspn(text, "\r\n");
-    const bool is_cut = n > KP_ENDS_TEXT_MOST;
-    if (is_cut) n = KP_ENDS_TEXT_MOST;
-    while (is_cut && n && ((unsigned char)text[n] & 0xc0) == 0x80) n--;
-    kp_fmt(out, KP_ENDS_TEXT_BYTES, "%.*s%s", (int)n, text, is_cut ? "..." : "");
-    for (char *c = out; *c; c++)
-        if (*c == '\t') *c = ' ';
-}
-
-static void exception_note(const void *type, const void *value, const void *trace)
+static void exception_note(void *args)
 {
     struct kp_run_exception e;
-    const char *const full = kp_python_at(type, TYPE_NAME), *const dot = strrchr(full, '.');
-    const char *const name = dot ? dot + 1 : full, *const of_trace =
-                                                       kp_python_at(kp_python_at(trace, TYPE_OF), TYPE_NAME);
-    /* Ctrl-C is a signal's end */
-    if (strcmp(of_trace, "traceback") != 0 || !is_of_all(trace) || strcmp(name, "KeyboardInterrupt") == 0) return;
-    const void *const at = place_find(trace, kp_python_at(trace, TYPE_OF));
-    kp_pysite_prepare_once();
-    kp_fmt(e.name, sizeof e.name, "%s", name);
-    kp_fmt(e.place, sizeof e.place, "%s:%d %s", kp_pysite_file(file_of(at)), line_of(at),
-           code_text(code_of(at), kp_python_get()->layout.code_name));
-    kp_path_shorten(e.place);
-    const char *const text = text_of(type, value);
-    text_copy(e.text, text);
-    e.has_lost_peer = kp_lostpeer_is(name, text);
-    kp_run_set_exception(&e);
-    if (!kp_record_is_open() || kp_record_note("exception", name) != 0) return;
-    (void)kp_record_note("exception_at", e.place);
-    if (*e.text) (void)kp_record_note("exception_text", e.text);
-    if (e.has_lost_peer) (void)kp_record_note("lost_peer", "1");
-    const char *const oom = kp_run_last_out_of_memory(kp_steps_seen());
-    if (oom) (void)kp_record_note("out_of_memory", oom);
+    const void *const type = kp_python_api.tuple_item(args, AT_TYPE), *const value =
+                                                                          kp_python_api.tuple_item(args, AT_VALUE);
+    const void *const trace = kp_python_api.tuple_item(args, AT_TRACE);
+    if (!kp_exception_is_trace(trace) || !kp_exception_is_of_all(trace)) return;
+    if (kp_exception_read(&e, type, value, trace) && is_failure(&e)) exception_keep(&e, kp_record_note);
 }
 
-static void on_exception(void *args)
+/* Calls `what` as a hook: without the exception that is set, which stays. */
+static void inside(void (*what)(void *), void *context)
 {
     struct kp_thread *const t = kp_thread_self;
-    const uint64_t inside = t ? kp_load_relaxed(&t->inside) : 0;
+    const uint64_t before = t ? kp_load_relaxed(&t->inside) : 0;
     const int kept = errno;
     void *error[3] = {0};
     if (!kp_run_is_active()) return;
     if (t) kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    const void *const type = kp_python_api.tuple_item(args, AT_TYPE);
-    const void *const trace = kp_python_api.tuple_item(args, AT_TRACE);
-    if (type && trace) exception_note(type, kp_python_api.tuple_item(args, AT_VALUE), trace);
+    what(context);
     kp_python_api.forget_error();
     kp_python_api.error_give(error[0], error[1], error[2]);
     kp_signal_fence();
-    if (t) kp_store_relaxed(&t->inside, inside);
+    if (t) kp_store_relaxed(&t->inside, before);
     errno = kept;
 }
 
-void kp_lastexception_watch(void) { kp_pyaudit_add_exception(on_exception); }
+static void on_exception(void *args) { inside(exception_note, args); }
+
+/* ---- sys.exit() ---- */
+
+static void handled_drop(void *now[3])
+{
+    for (size_t i = 0; i < 3; i++)
+        if (now[i]) kp_python_api.drop(now[i]);
+}
+
+static bool handled_read(struct kp_run_exception *out)
+{
+    void *now[3] = {0};
+    kp_python_api.handled_get(&now[0], &now[1], &now[2]);
+    const bool is_read = kp_exception_read(out, now[0], now[1], now[2]) && is_failure(out);
+    handled_drop(now);
+    return is_read;
+}
+
+/* As CPython makes it of what sys.exit() has: a number, None, or a text, which it prints. */
+static int status_of(void *said)
+{
+    const char *const type = said ? kp_python_at(kp_python_at(said, OBJECT_TYPE), TYPE_NAME) : "NoneType";
+    const bool is_number = strcmp(type, "int") == 0 || strcmp(type, "bool") == 0;
+    if (is_number && kp_python_api.int_value) return (int)kp_python_api.int_value(said) & 0xff;
+    return strcmp(type, "NoneType") != 0;
+}
+
+/* One that says no more than the last, as that of multiprocessing's own main, leaves what is known. */
+static void leaving_take(struct last_leaving *next)
+{
+    if (!next->status || (next->status == leaving.status && !next->has_exception && !*next->place)) return;
+    leaving = *next;
+}
+
+static void exit_note(void *said)
+{
+    static struct last_leaving next; /* with the GIL */
+    struct kp_pywhere_frame at;
+    next.status = status_of(said);
+    next.place[0] = '\0';
+    if (!next.status || kp_io_tid() != (uint32_t)getpid()) return; /* in another thread it ends that */
+    next.has_exception = handled_read(&next.exception);
+    kp_pysite_prepare_once();
+    if (kp_pywhere_own(&at))
+        kp_fmt(next.place, sizeof next.place, " at %s:%d %s", kp_pysite_file(at.file), at.line, at.function);
+    if (*next.place && !next.exception.is_own) /* of a library: which of the program's lines called it? */
+        kp_fmt(next.exception.place, sizeof next.exception.place, "%s", next.place + sizeof " at " - 1);
+    leaving_take(&next);
+}
+
+/* Python's own main of a process (multiprocessing) prints it, and ends with status 1. */
+static void print_note(void *unused)
+{
+    static struct last_leaving next; /* with the GIL */
+    void *now[3] = {0};
+    (void)unused;
+    kp_python_api.handled_get(&now[0], &now[1], &now[2]);
+    const bool is_of_process = kp_exception_is_trace(now[2]) && kp_exception_is_under(now[2], "_bootstrap");
+    handled_drop(now);
+    if (!is_of_process) return;
+    next.status = 1;
+    next.has_exception = handled_read(&next.exception);
+    leaving_take(&next);
+}
+
+/* ---- functions of the module sys ---- */
+
+typedef void *(*method_fn)(void *module, void *const *args, intptr_t count);
+enum { TAKES_NONE = 4, TAKES_ARRAY = 128 }; /* METH_NOARGS, METH_FASTCALL */
+struct method {                             /* PyMethodDef */
+    const char *name;
+    method_fn call;
+    int flags;
+};
+
+static method_fn real_exit, real_exc_info, real_exception;
+static void *tap_exit(void *module, void *const *args, intptr_t count)
+{
+    if (kp_run_is_owner()) inside(exit_note, count > 0 ? args[0] : NULL);
+    return real_exit(module, args, count);
+}
+
+static void *tap_exc_info(void *module, void *const *args, intptr_t count)
+{
+    if (kp_run_is_owner()) inside(print_note, NULL);
+    return real_exc_info(module, args, count);
+}
+
+static void *tap_exception(void *module, void *const *args, intptr_t count)
+{
+    if (kp_run_is_owner()) inside(print_note, NULL);
+    return real_exception(module, args, count);
+}
+
+/* `traceback` asks the last or, from 3.12 on, the one before. */
+static const struct {
+    const char *name;
+    int flags;
+    method_fn ours, *real;
+} taps[] = {{"exit", TAKES_ARRAY, tap_exit, &real_exit},
+            {"exc_info", TAKES_NONE, tap_exc_info, &real_exc_info},
+            {"exception", TAKES_NONE, tap_exception, &real_exception}};
+
+/* CPython also calls it without a look at the object. Whatever the program has in its place is left. */
+static void tap_set(size_t at)
+{
+    void *const object = kp_python_api.sys_get(taps[at].name);
+    const void *const type = object ? kp_python_at(object, OBJECT_TYPE) : NULL;
+    if (!type || strcmp(kp_python_at(type, TYPE_NAME), "builtin_function_or_method") != 0) return;
+    struct method *const m = kp_python_at(object, METHOD_OF);
+    const bool is_ours = m->call == taps[at].ours;
+    if (is_ours || strcmp(m->name, taps[at].name) != 0 || m->flags != taps[at].flags) return;
+    *taps[at].real = m->call;
+    (void)kp_io_poke(&m->call, &taps[at].ours, sizeof m->call);
+}
+
+static void taps_set(void *unused)
+{
+    (void)unused;
+    for (size_t i = 0; kp_python_api.handled_get && i < sizeof taps / sizeof *taps; i++) tap_set(i);
+}
+
+void kp_lastexception_watch(void)
+{
+    kp_pyaudit_add_exception(on_exception);
+    inside(taps_set, NULL);
+}
 
 bool kp_lastexception_ask(void)
 {
     return kp_python_get() && kp_python_api.call_later && kp_python_later(kp_lastexception_watch);
+}
+
+const char *kp_lastexception_leave(int status)
+{
+    if (!status || status != leaving.status) return "";
+    if (leaving.has_exception && !kp_run_exception()) exception_keep(&leaving.exception, kp_record_note_try);
+    return leaving.place;
 }

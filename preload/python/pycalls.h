@@ -37,6 +37,7 @@ struct kp_python_api {
     void (*forget_error)(void);
     void (*error_take)(void **type, void **value, void **trace); /* takes and clears the current exception */
     void (*error_give)(void *type, void *value, void *trace);
+    void (*handled_get)(void **type, void **value, void **trace); /* which an `except` handles; new references */
     void *(*module_find)(void *name);
     void *(*member_get)(void *object, const char *name);
     void *(*sys_get)(const char *name);

@@ -305,26 +305,35 @@ const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uin
     return NULL;
 }
 
-static bool innermost_describe(const struct kp_python *python, struct kp_pywhere_frame *out)
+/* The innermost frame, or the innermost of the program's own. */
+static bool innermost_describe(const struct kp_python *python, bool is_own, struct kp_pywhere_frame *out)
 {
     const struct kp_python_layout *const l = &python->layout;
+    const unsigned most = SKIPPED_MAX + (is_own ? KP_PYWHERE_FRAMES : 0);
     uint8_t bytes[FRAME_BYTES];
     const void *frame = frame_innermost(l, (uintptr_t)python->thread_state());
-    for (unsigned n = 0; frame && n < SKIPPED_MAX && peek(frame, bytes, frame_bytes(l)); n++) {
-        if (!l->frame_owner || bytes[l->frame_owner] < KP_PYTHON_OWNED_BY_C) return frame_describe(python, bytes, out);
+    for (unsigned n = 0; frame && n < most && peek(frame, bytes, frame_bytes(l)); n++) {
+        const bool is_python = !l->frame_owner || bytes[l->frame_owner] < KP_PYTHON_OWNED_BY_C;
+        if (is_python && !frame_describe(python, bytes, out)) return false;
+        if (is_python && out->line > 0 && (!is_own || kp_pyfile_is_own(out->file))) return true;
+        if (is_python && !is_own) return false;
         frame = pointer_in(bytes, l->frame_back);
     }
     return false;
 }
 
-bool kp_pywhere_here(struct kp_pywhere_frame *out)
+static bool here_find(bool is_own, struct kp_pywhere_frame *out)
 {
     const struct kp_python *const python = kp_python_get();
     if (!python || kp_exchange_acq_rel(&is_taken, true)) return false;
-    const bool is_found = !obstacle(python) && innermost_describe(python, out);
+    const bool is_found = !obstacle(python) && innermost_describe(python, is_own, out);
     kp_store_release(&is_taken, false);
     return is_found;
 }
+
+bool kp_pywhere_here(struct kp_pywhere_frame *out) { return here_find(false, out); }
+
+bool kp_pywhere_own(struct kp_pywhere_frame *out) { return here_find(true, out); }
 
 /* ---- children ---- */
 

@@ -15,6 +15,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
+#include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/control/ctl.h"
 #include "preload/run/stepnote.h"
@@ -34,10 +35,10 @@ void kp_exit_watch(void)
 /* A status says what an exception does not: sys.exit() with a text, a handler of SIGTERM, exit() of C. */
 static void status_note(void)
 {
-    char text[8];
-    if (!kp_run_exit_status() || !kp_record_is_open()) return;
-    kp_fmt(text, sizeof text, "%d", kp_run_exit_status());
-    (void)kp_record_note_try("exit_status", text);
+    char text[512];
+    if (!kp_run_exit_status()) return;
+    kp_fmt(text, sizeof text, "%d%s", kp_run_exit_status(), kp_lastexception_leave(kp_run_exit_status()));
+    if (kp_record_is_open()) (void)kp_record_note_try("exit_status", text);
 }
 
 __attribute__((destructor)) static void kprof_end(void)

@@ -17,6 +17,7 @@
 #include "collector/base/kp_jsonvalue.h"
 #include "collector/base/kp_lostpeer.h"
 #include "collector/base/kp_path.h"
+#include "collector/base/kp_traceback.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 
@@ -44,30 +45,15 @@ static bool type_take(struct kp_errorfile *out, const char *message)
     return n > 0;
 }
 
-/* A line of a traceback: `  File "/x/train.py", line 18, in main`. */
-static void line_take(struct kp_errorfile *out, const char *line, size_t bytes, bool *has_own)
-{
-    static const char before[] = "  File \"";
-    char file[KP_ERRORFILE_PLACE], function[KP_ERRORFILE_PLACE], copy[3 * KP_ERRORFILE_PLACE];
-    long number;
-    if (bytes >= sizeof copy || strncmp(line, before, sizeof before - 1) != 0) return;
-    memcpy(copy, line, bytes);
-    copy[bytes] = '\0';
-    if (sscanf(copy, "  File \"%299[^\"]\", line %ld, in %299[^\n]", file, &number, function) != 3) return;
-    const bool is_own = kp_ownline_is_file(NULL, file);
-    if (*has_own && !is_own) return;
-    *has_own = is_own;
-    snprintf(out->place, sizeof out->place, "%.150s:%ld %.100s", kp_path_base(file), number, function);
-}
+static bool is_own(const char *file) { return kp_ownline_is_file(NULL, file); }
 
+/* The last block is that of the exception which ended it. */
 static void place_find(struct kp_errorfile *out, const char *stack)
 {
-    bool has_own = false;
-    while (*stack) {
-        const size_t bytes = strcspn(stack, "\n");
-        line_take(out, stack, bytes, &has_own);
-        stack += bytes + (stack[bytes] != '\0');
-    }
+    struct kp_traceback block;
+    while (kp_traceback_next(&stack, &block, is_own) || *block.file)
+        snprintf(out->place, sizeof out->place, "%.150s:%d %.100s", kp_path_base(block.file), block.line,
+                 block.function);
 }
 
 bool kp_errorfile_read(struct kp_errorfile *out, const char *text, size_t bytes)

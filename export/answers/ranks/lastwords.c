@@ -86,12 +86,10 @@ static void memory_put(struct last_words *w, const struct kp_kineto *trace)
 /* The line of an exception, the step that it fell in, and whether memory was out in it. Nothing is open then. */
 static void exception_put(struct last_words *w, const struct kp_kineto *trace, long last, const char *of)
 {
-    const char *const at = kp_kineto_fact(trace, "kprof.exception_at");
     const char *const oom = kp_ended_oom(trace);
-    char text[80];
-    if (at) put(w, " at ");
-    if (at) put(w, at);
-    snprintf(text, sizeof text, "%s after step %ld%s", at ? "," : "", last, of);
+    char text[80], at[KP_ENDED_PLACE_BYTES];
+    put(w, kp_ended_exception_place(at, sizeof at, trace));
+    snprintf(text, sizeof text, "%s after step %ld%s", *at ? "," : "", last, of);
     if (last >= 0) put(w, text);
     if (oom) put(w, "; ");
     if (oom) put(w, oom);

@@ -75,14 +75,13 @@ static void came_look(struct kp_why_end *out, const struct kp_tree *tree, const 
 /* Behind a window: what it had done by its lines a step, by its own word, or at least in the window. */
 static void window_how_put(struct kp_why_end *e, const struct kp_kineto *t, long last, const struct kp_why_known *known)
 {
-    const char *const at = kp_ended_exception(t) ? kp_kineto_fact(t, "kprof.exception_at") : NULL;
-    char way[KP_ENDED_WAY_BYTES], after[96];
+    char way[KP_ENDED_WAY_BYTES], at[KP_ENDED_PLACE_BYTES], after[96];
     if (known->step >= 0 && known->step >= last)
         snprintf(after, sizeof after, "after step %ld%s", known->step, known->is_last_step ? "" : " or later");
     else if (last >= 0) snprintf(after, sizeof after, "some time after step %ld, the last that was recorded", last);
     else snprintf(after, sizeof after, "before its first step");
-    snprintf(e->how, sizeof e->how, "%s%s%s%s %s", kp_ended_way(way, sizeof way, t), at ? " at " : "", at ? at : "",
-             at ? "," : "", after);
+    kp_ended_exception_place(at, sizeof at, t);
+    snprintf(e->how, sizeof e->how, "%s%s%s %s", kp_ended_way(way, sizeof way, t), at, *at ? "," : "", after);
 }
 
 static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -106,10 +105,12 @@ static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const stru
     else snprintf(e->how, sizeof e->how, "%s after step %ld", way, last);
 }
 
+#define SHELLS "exit status 143"
+
 /* So a launcher ends the ranks that are left. A handler of the signal may give the status that a shell would. */
 static bool is_of_sigterm(const char *by)
 {
-    return by && (strcmp(by, "SIGTERM") == 0 || strcmp(by, "exit status 143") == 0);
+    return by && (strcmp(by, "SIGTERM") == 0 || strcmp(by, SHELLS) == 0 || kp_ended_says_more(by, SHELLS));
 }
 
 /* So a person ends a job, or a scheduler; the kernel ends one of its ranks so. */
@@ -125,8 +126,8 @@ static bool is_of_person(const char *by)
 static bool told_put(struct kp_kineto *trace, const char *by)
 {
     const char *const status = kp_kineto_fact(trace, "kprof.exit_status");
-    char text[32];
-    snprintf(text, sizeof text, "exit status %.3s", status ? status : "");
+    char text[KP_JOBEND_BYTES];
+    snprintf(text, sizeof text, "exit status %.480s", status ? status : "");
     if (!by && status) by = text;
     if (by && !kp_ended_exception(trace) && !kp_ended_signal(trace)) kp_fact_put(trace, "kprof.ended_by", by);
     return by;
@@ -167,8 +168,9 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
 void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
 {
     struct kp_why_end e = {.rank = end->rank, .pid = end->pid, .gone_ns = end->at_ns, .steps = end->step + 1};
-    const char *const by = *end->exception ? end->exception : end->by, *const at = *end->exception ? end->place : "";
-    char quoted[KP_ENDED_TEXT_BYTES], after[48] = "before its first step";
+    const char *const by = *end->exception ? end->exception : end->by;
+    char quoted[KP_ENDED_TEXT_BYTES], at[KP_ENDED_PLACE_BYTES] = "", after[48] = "before its first step";
+    if (*end->exception) kp_ended_place(at, sizeof at, end->place, end->root);
     if (end->step >= 0) snprintf(after, sizeof after, "after step %ld", end->step);
     e.started_ns = e.last_ns = e.begun_ns = e.until_ns = end->at_ns;
     e.is_bad = *by;
@@ -177,9 +179,8 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
     e.has_crashed = !*end->exception && !e.has_lost_peer && kp_ended_by_crash(end->by);
     snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
-    snprintf(e.how, sizeof e.how, "by %s%s%s%s%s %s", by,
-             kp_ended_text(quoted, sizeof quoted, *end->exception ? end->text : NULL), *at ? " at " : "", at,
-             *at ? "," : "", after);
+    snprintf(e.how, sizeof e.how, "by %s%s%s%s %s", by,
+             kp_ended_text(quoted, sizeof quoted, *end->exception ? end->text : NULL), at, *at ? "," : "", after);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
 

@@ -19,7 +19,6 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/kineto_facts.h"
 
-enum { LINE_BYTES = 1024 };
 #define CLOCKS_APART_NS INT64_C(1000000000) /* the time of a trace and that of a line; each from a file, so any */
 
 /* The next part of a line, which a tab ends. */
@@ -61,6 +60,7 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host, lon
     part_take(&at, e.place, sizeof e.place);
     part_take(&at, gone, sizeof gone);
     part_take(&at, exec, sizeof exec);
+    part_take(&at, e.root, sizeof e.root);
     if (*exec) snprintf(e.by, sizeof e.by, "%s", exec);
     e.is_exec = strncmp(exec, KP_ENDS_EXEC, sizeof KP_ENDS_EXEC - 1) == 0;
     e.has_lost_peer = strcmp(gone, "lost_peer") == 0;
@@ -69,7 +69,7 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host, lon
 
 void kp_jobends_read(struct kp_jobends *ends, const char *folder)
 {
-    char line[LINE_BYTES], host[65];
+    char line[KP_ENDS_LINE_BYTES], host[65];
     DIR *const names = opendir(folder);
     for (const struct dirent *entry; names && (entry = readdir(names));) {
         if (!kp_input_has_end(entry->d_name, ".ends")) continue;
@@ -102,6 +102,7 @@ static void word_put(struct kp_jobend *out, const struct kp_jobend *e)
     snprintf(out->exception, sizeof out->exception, "%s", e->exception);
     snprintf(out->text, sizeof out->text, "%s", e->text);
     snprintf(out->place, sizeof out->place, "%s", e->place);
+    snprintf(out->root, sizeof out->root, "%s", e->root);
 }
 
 static bool is_of(const struct kp_jobend *e, const char *host, long pid)
@@ -139,7 +140,7 @@ void kp_jobends_child(struct kp_kineto *trace, const struct kp_jobends *ends)
     }
     if (!last) return;
     const bool is_killed = strcmp(last->by, "SIGKILL") == 0;
-    snprintf(text, sizeof text, "%ld was %s by %s%s", last->pid, is_killed ? "killed" : "ended", last->by,
+    snprintf(text, sizeof text, "%ld was %s by %.168s%s", last->pid, is_killed ? "killed" : "ended", last->by,
              is_killed ? ": out of memory?" : "");
     kp_fact_put(trace, KP_ENDED_CHILD, text);
 }

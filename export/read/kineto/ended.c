@@ -63,6 +63,20 @@ const char *kp_ended_text(char *out, size_t bytes, const char *text)
     return out;
 }
 
+const char *kp_ended_place(char *out, size_t bytes, const char *place, const char *root)
+{
+    snprintf(out, bytes, "%s%.300s%s%.319s%s", place && *place ? " at " : "", place ? place : "",
+             root && *root ? " (caused by " : "", root ? root : "", root && *root ? ")" : "");
+    return out;
+}
+
+const char *kp_ended_exception_place(char *out, size_t bytes, const struct kp_kineto *trace)
+{
+    const bool is_meant = kp_ended_exception(trace);
+    return kp_ended_place(out, bytes, is_meant ? kp_kineto_fact(trace, "kprof.exception_at") : NULL,
+                          is_meant ? kp_kineto_fact(trace, "kprof.exception_root") : NULL);
+}
+
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
 {
     const char *const by = kp_ended_by(trace);

@@ -33,6 +33,11 @@ enum { KP_ENDED_WAY_BYTES = 540 };
  * NULL. Returns `out`. */
 const char *kp_ended_text(char *out, size_t bytes, const char *text);
 enum { KP_ENDED_TEXT_BYTES = 160 };
+/* Writes " at train.py:5 main (caused by KeyError "lr" at train.py:2 load)". NULL or "": not known. Returns `out`. */
+const char *kp_ended_place(char *out, size_t bytes, const char *place, const char *root);
+/* The same for the exception of a trace; "": none. */
+const char *kp_ended_exception_place(char *out, size_t bytes, const struct kp_kineto *trace);
+enum { KP_ENDED_PLACE_BYTES = 660 };
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
 /* Of a trace whose program went on: it was written when the ring was asked for (kprof_keep). */
@@ -53,7 +58,7 @@ const char *kp_ended_signal_name(int number, char *room, size_t bytes);
 bool kp_ended_by_crash(const char *by);
 
 /* How a process ended, as its launcher was told, and as it said itself: a line of HOST_PID.ends. */
-enum { KP_JOBEND_BYTES = 168 };
+enum { KP_JOBEND_BYTES = 512 };
 struct kp_jobend {
     long pid, rank, step;     /* rank -1: of no job, or not known; step -1: none, or not known */
     long told_by;             /* the process whose file has the line */
@@ -64,5 +69,6 @@ struct kp_jobend {
     bool has_lost_peer;       /* the exception says that another rank was gone */
     char by[KP_JOBEND_BYTES]; /* "SIGSEGV", "exit status 3"; "": by itself */
     char host[65];
-    char exception[96], text[96], place[512]; /* which ended it, and its line; "": none */
+    char exception[96], text[96], place[512], root[320]; /* which ended it, its line, and what it came from; "":
+                                                                * none */
 };

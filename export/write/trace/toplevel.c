@@ -326,6 +326,7 @@ static void ended_write(struct kp_trace *t)
     ours_string(t, "exception", "exception");
     ours_string(t, "exception_at", "exception_at");
     ours_string(t, "exception_text", "exception_text");
+    ours_string(t, "exception_root", "exception_root");
     if (kp_reader_text(t->reader, "lost_peer")) kp_json_lit(&t->json, ", \"lost_peer\": true");
     ours_string(t, "out_of_memory", "out_of_memory");
 }
