@@ -137,8 +137,8 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
     struct kp_outfile file;
     if (out_open(m, &file)) return KP_EXIT_BAD_INPUT;
     FILE *const out = file.to;
-    if (m->form == FORM_TABLE && (several || m->has_told))
-        kp_cli_say(out, "%s%s:", m->has_told ? "\n" : "", show->label);
+    if (m->form == FORM_TABLE && m->has_told) fputs("\n", out); /* kp_cli_say escapes what it is given */
+    if (m->form == FORM_TABLE && (several || m->has_told)) kp_cli_say(out, "%s:", show->label);
     if (m->form == FORM_HTML) kp_mempage_write(out, view, show, show->members);
     else if (show->members && (!view || m->form == FORM_TABLE)) heap_put(out, m, show->members);
     if (view && m->form != FORM_HTML) view_put(out, view, m, show);

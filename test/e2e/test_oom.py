@@ -80,7 +80,7 @@ def test_memory_shows_the_traces_behind_it(tmp_path):
     for folder, setting in ((recorded, 1), (plain, 0)):
         harness.run_kprof(SCRIPT, folder, 1, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_ON_OOM="dump", KPROF_PROFILE_MEMORY=setting).ok()
     shown = told_by("memory", recorded)
-    assert shown.startswith("the host ran out of ") and shown.index(".pt.trace.json.gz:\n") > shown.index("Allocated at") and "peak" in shown, shown
+    assert shown.startswith("the host ran out of ") and shown.index(".pt.trace.json.gz:\n") > shown.index("\n\n", shown.index("Allocated at")) and "peak" in shown, shown
     first, second = map(json.loads, told_by("memory", "--json", recorded).split("\n", 1))
     assert first["oom"] == 1 and "oom" not in second
     shown = harness.cli("memory", plain)
