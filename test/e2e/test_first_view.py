@@ -986,7 +986,7 @@ def test_items_that_compute_while_others_have_the_cores_are_judged_by_what_they_
     finding = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events, kprof=facts)))["findings"][0]
     assert finding["change"].startswith("Make items cheaper first: ") and "Let workers load" not in finding["change"]
     assert "That saves up to 2.7 ms a step. " in finding["change"] and "waits for a core," in finding["change"], finding
-    assert finding["share_of"].startswith("of a step of 5 ms, ") and finding["share_of"].endswith("core left out"), finding
+    assert finding["share_of"].startswith("of a step of 5 ms without ") and finding["share_of"].endswith("waits for a CPU core"), finding
     assert finding["step_ms"] == pytest.approx(finding["share"] * 5, rel=1e-3), finding
 
 

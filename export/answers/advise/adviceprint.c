@@ -186,7 +186,7 @@ static void first_print(FILE *out, const struct kp_advice *a)
 static void crowded_print(FILE *out, const struct kp_advice *a)
 {
     kp_plain_put(out, a->crowded);
-    fputs(". In the program itself ", out);
+    fputs(". In the program itself: ", out);
     if (a->count) first_print(out, a);
     else nothing_print(out, a);
 }

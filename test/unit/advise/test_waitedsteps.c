@@ -70,7 +70,7 @@ static void what_is_longer_beside_its_wait_is_the_programs(void **state)
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "slow-steps");
     assert_non_null(
-        strstr(a.findings[0].what, "step 17 lasts 100.0 ms longer than the median, waits for a CPU core left out: "));
+        strstr(a.findings[0].what, "step 17 lasts 100.0 ms longer than the median, without waits for a CPU core: "));
     assert_float_equal(a.findings[0].length_ns, 180e6, 1);
     assert_float_equal(a.findings[0].no_core_ns, 60e6, 1e3);
     assert_float_equal(a.findings[0].once_ns, 100e6, 1e3);

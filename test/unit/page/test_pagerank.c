@@ -159,7 +159,7 @@ static void what_others_wait_for_a_late_rank_without_cores_says_so(void **state)
     char *crowded = verdict_of(500, 70);
     host = "";
     char *calm = verdict_of(500, 70);
-    assert_non_null(strstr(strstr(crowded, "\"late\":{"), "\"share_of\":\"of a step, waits for"));
+    assert_non_null(strstr(strstr(crowded, "\"late\":{"), "\"share_of\":\"of a step with waits for"));
     assert_null(strstr(calm, "for a CPU core"));
     free(crowded);
     free(calm);

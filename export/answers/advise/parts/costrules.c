@@ -91,14 +91,18 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
 const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_finding_steps *of)
 {
     const char *const step = of->is_steady ? "of an ordinary step" : "of a step";
-    const char *const waits = of->has_waits ? ", waits for a CPU core included" : "";
+    const char *const waits = of->has_waits ? " with waits for a CPU core" : "";
     if (of->core_ns > 0)
-        return kp_costrules_text(x, "%s of %.3g ms, %swaits for a CPU core left out", step, of->core_ns / 1e6,
+        return kp_costrules_text(x, "%s of %.3g ms without %swaits for a CPU core", step, of->core_ns / 1e6,
                                  of->is_trained ? "evaluations and " : "");
     if (!of->is_steady && !of->is_trained && !of->has_waits) return NULL;
     if (of->is_steady && of->mean_ns > 0 && !of->is_trained)
         return kp_costrules_text(x, "%s of %.3g ms%s", step, of->mean_ns / 1e6, waits);
-    return kp_costrules_text(x, "%s%s%s", step, of->is_trained ? ", evaluations left out" : "", waits);
+    return kp_costrules_text(x, "%s%s%s", step,
+                             !of->is_trained ? ""
+                             : of->has_waits ? " without evaluations,"
+                                             : " without evaluations",
+                             waits);
 }
 
 /* ", each 10th step", or "". */

@@ -82,7 +82,7 @@ void kp_costrules_unjudged(struct kp_costrules *rules, const char *what); /* not
 /* A text that lives as long as the trace. */
 const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* "of an ordinary step, evaluations left out"; NULL: of all. */
+/* "of an ordinary step without evaluations"; NULL: of all. */
 const char *kp_costrules_share_of(const struct kp_costrules *rules, const struct kp_finding_steps *of);
 /* "step 7", "steps 7, 12 and 3 more, each 5th step": the numbers of these of the chosen steps, in this order. */
 const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count);

@@ -45,7 +45,7 @@ struct kp_finding_steps {
     bool has_waits;  /* for a core: many, so they are a part of the cost */
     double mean_ns;  /* is_steady: how long they are; 0: not known */
 };
-#define KP_OF_WAITS "of a step, waits for a CPU core included" /* in words: of all steps, with has_waits */
+#define KP_OF_WAITS "of a step with waits for a CPU core" /* in words: of all steps, with has_waits */
 /* What each of some steps waits, or lasts longer than the others. All 0: not known. */
 struct kp_some_steps {
     double most_ns, least_ns, all_ns; /* all: the sum */

@@ -348,7 +348,7 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
     const struct kp_cost_rule one = {
         outliers.bound, 0, outliers.id,
         kp_costrules_text(x, "step %ld lasts %.1f ms longer than the median%s%s", number, more / 1e6,
-                          l->waits[at] >= TOLD_WAIT_NS ? ", waits for a CPU core left out" : "",
+                          l->waits[at] >= TOLD_WAIT_NS ? ", without waits for a CPU core" : "",
                           (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
         kp_costrules_text(x, "Compare it with the others: kprof report --step %ld. `kprof html` draws it.", number)};
     cost->least = 1;

@@ -299,13 +299,13 @@ static void slowest_tell(struct kp_costrules *x)
     if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
     f.what = kp_costrules_text(x,
                                "torch uses %ld threads%s, but other programs use the %ld cores as well. Each operator "
-                               "waits for its slowest thread%s",
-                               sharing, omp > cores ? kp_costrules_text(x, " (OMP_NUM_THREADS=%ld)", omp) : "", cores,
-                               f.step_ns > 0 ? ", which costs at least" : "");
-    f.change = kp_costrules_text(x,
-                                 "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
-                                 "another. More threads (up to %ld) are faster only if each has its own core.",
-                                 f.step_ns > 0 ? "Set" : "Try", cores);
+                               "waits for its slowest thread",
+                               sharing, omp > cores ? kp_costrules_text(x, " (OMP_NUM_THREADS=%ld)", omp) : "", cores);
+    f.change =
+        kp_costrules_text(x,
+                          "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
+                          "another. More threads (up to %ld) are faster only if each has its own core.%s",
+                          f.step_ns > 0 ? "Set" : "Try", cores, f.step_ns > 0 ? " The real cost may be higher." : "");
     f.is_critical = f.share >= KP_SHARE_CRITICAL;
     kp_costrules_tell(x, &f);
 }
