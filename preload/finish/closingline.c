@@ -21,6 +21,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/finish/children.h"
+#include "preload/procfacts/procfacts.h"
 #include "preload/window/phaserun.h"
 #include "preload/window/sources.h"
 #include "preload/window/window.h"
@@ -260,12 +261,19 @@ static void say_nothing_written(const struct kp_finish_totals *total)
            others[0] ? " (not taken as steps: " : "", others, others[0] ? ")" : "", (unsigned long)needed, why);
 }
 
+/* With --schedule none, or where a launcher's ranks say themselves that the schedule was not met. */
+static bool is_silence_meant(void)
+{
+    if (!schedule->set || config->ring) return false;
+    return kp_procfacts_is_launcher() || (!schedule->active && !kp_phases_are_set() && config->control);
+}
+
 /* `kprof run` tells of a program that ran no op, LD_PRELOAD does not. A schedule that was not met is told apart. */
 static void say_nothing_recorded(const struct kp_finish_totals *total)
 {
     const bool is_told = had_activity() && !kp_window_ever_recorded(), is_ring = had_activity() && config->ring;
     if (!(is_command || is_ring) || is_told || total->traces || total->kept || total->failed || total->lost) return;
-    if (kp_run_cannot_record() || kp_run_is_worker() || has_new_files()) return;
+    if (kp_run_cannot_record() || kp_run_is_worker() || has_new_files() || is_silence_meant()) return;
     if (is_ring) kp_log(0, "no trace: nothing was recorded in the last %s of the program (KPROF_RING)", config->ring);
     if (is_ring) return;
     kp_log(0,

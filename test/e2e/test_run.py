@@ -584,6 +584,14 @@ def test_torchrun_itself_leaves_no_trace_of_its_python_calls(mini, tmp_path):
     assert len(told(run.said)) == 1, run.explain()
 
 
+def test_torchrun_says_no_more_than_its_ranks_where_they_record_nothing(mini, tmp_path):
+    """The rank says that the schedule was not met, and the launcher does not add that it ran no op itself."""
+    for flags, lines in ((["--schedule", "100-105"], 1), (["--control", "--schedule", "none"], 0)):
+        command = [harness.KPROF, "run", *flags, "-o", tmp_path / "out", "--", harness.PYTHON, "-m", "torch.distributed.run", "--standalone", mini(LOOP.format(steps=3))]
+        run = harness.Run(command, tmp_path / "out", harness.clean_environment(), harness.LONG).ok()
+        assert [line.startswith("kprof: no trace: saw ") for line in told(run.said)] == [True] * lines, run.explain()
+
+
 def test_ranks_of_torchrun_write_a_file_each(program, tmp_path):
     script = program("""
 import time, torch, torch.distributed as dist
