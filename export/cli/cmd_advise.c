@@ -21,7 +21,7 @@
 enum { JSON, PARTIAL };
 static const struct kp_opt flags[] = {
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, judge what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "judge what is there of a file that ends early"},
     {0}};
 struct advise_command {
     bool partial, is_several;

@@ -254,7 +254,8 @@ int kp_cmd_ctl(int argc, char **argv)
     }
     if (i == KP_OPT_HELP) return help_print();
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
-    if (scan.count < 2) return kp_cli_misuse("ctl", "needs a folder or a process, and a request");
+    if (scan.count < 2)
+        return kp_cli_misuse("ctl", "name a folder or a process, then a request: status, where, start or another");
     const int rc = request_make(&c, scan.count - 1, argv + 1, steps, at);
     if (rc != KP_EXIT_DONE) return rc;
     const bool is_for_all = c.parsed.verb == KP_CTL_START || c.parsed.verb == KP_CTL_STOP;

@@ -32,7 +32,7 @@ static const struct kp_opt flags[] = {
                 "only while a range, op or Python function of that name (or glob) runs"},
     [FAIL_ABOVE] = {"fail-above", 0, KP_OPT_VALUE, "PCT",
                     "exit 3 if a step of B takes more than PCT percent longer, beyond the noise"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, compare what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "compare what is there of a file that ends early"},
     {0}};
 
 static int percent_set(struct diff_command *c, const char *text)

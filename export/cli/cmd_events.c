@@ -48,7 +48,7 @@ static const struct kp_opt flags[] = {
     [TO] = {"to", 0, KP_OPT_VALUE, "US",
             "only events that start US microseconds after the profiler's start, or earlier"},
     [TID] = {"tid", 0, KP_OPT_VALUE, "N", "one thread, or stream of a GPU"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, list what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "list what is there of a file that ends early"},
     KP_LINES_OPTIONS("off; of spools only"),
     {0}};
 

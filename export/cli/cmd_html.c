@@ -21,7 +21,7 @@ static const struct kp_opt flags[] = {
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early"},
     {0}};
 enum { LARGE_BYTES = 20 << 20 };
 struct html_command {

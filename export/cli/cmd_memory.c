@@ -66,7 +66,7 @@ static const struct kp_opt flags[] = {
         {"all-frames", 0, KP_OPT_FLAG, NULL,
          "call stacks of the heap, also in the flame graph and in --format folded, with the frames of Python's "
          "interpreter (default: folded where they only call), and twelve frames after your line (default: three)"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early"},
     {0}};
 
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */

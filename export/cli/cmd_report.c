@@ -95,9 +95,9 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "a row for each op, line, library, function, module, class, shape, kernel, symbol or step; line: of yours; "
-            "library: lines of libraries but torch; function: of Python; symbol: of KPROF_SYMBOLS; default op, with "
-            "--sort mem shape"},
+            "a row for each op, line, library, function, module, class, shape, kernel, symbol or step; line: your "
+            "code's; library: the lines of libraries other than torch; function: a Python function; symbol: of "
+            "KPROF_SYMBOLS; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: with start-up and end (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
@@ -108,7 +108,7 @@ static const struct kp_opt flags[] = {
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "only up to US microseconds after the profiler's start"},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL,
               "the same numbers as JSON, a line per trace; of several ranks one more of them together"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, report what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "report what is there of a file that ends early"},
     [TORCH] = {"torch", 0, KP_OPT_FLAG, NULL,
                "torch's own table, key_averages().table(); each option below implies it"},
     KP_REPORT_TORCH_OPTIONS,

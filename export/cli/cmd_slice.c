@@ -43,11 +43,11 @@ enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON, PARTIAL };
 static const struct kp_opt flags[] = {
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "steps A to B; A alone: one step"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from US microseconds after the profiler's start"},
-    [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to so many"},
+    [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to US microseconds after the profiler's start"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
     [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output"},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, cut what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "cut what is there of a file that ends early"},
     {0}};
 
 static int option_take(struct slice_command *s, int id, const char *value)

@@ -69,7 +69,7 @@ static const struct kp_opt flags[] = {
          "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) or self_cuda_time_total"},
     KP_LINES_OPTIONS("off; of spools only"),
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the same as one JSON object: each path with its frames"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early"},
     {0}};
 
 struct stack_line {
