@@ -400,6 +400,8 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
     char a[CELL_BYTES], b[CELL_BYTES], change[CELL_BYTES], bound[CELL_BYTES], share[CELL_BYTES] = "";
     const bool is_shared = !kp_diff_is_bytes(row->group) && d->step.verdict != KP_DIFF_NOISE;
     const double percent = is_shared ? 100 * kp_diff_share(d, row) : 0;
+    const char *const verdict = row_verdict(d, row);
+    const bool is_own = !row->is_by_interval || strcmp(verdict, kp_diff_verdict_text(row)) == 0; /* else less sure */
     if (is_shared) snprintf(share, sizeof share, "%+.1f %%", fabs(percent) < 0.05 ? 0 : percent);
     kp_terminal_row(out);
     kp_terminal_name(out, true);
@@ -407,9 +409,9 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
     kp_terminal_name(out, false);
     fprintf(out, " %11s %11s %12s", amount_text(a, row, row->middle[KP_DIFF_A], false),
             amount_text(b, row, row->middle[KP_DIFF_B], false), amount_text(change, row, row->change, true));
-    if (!is_narrow(out)) fprintf(out, " %9s %11s", is_shared ? share : "-", bound_text(bound, row));
+    if (!is_narrow(out)) fprintf(out, " %9s %11s", is_shared ? share : "-", is_own ? bound_text(bound, row) : "-");
     const bool has_calls = has_room_for_calls(out) && (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0);
-    fprintf(out, "  %-*s", has_calls ? VERDICT_WIDTH : 0, row_verdict(d, row));
+    fprintf(out, "  %-*s", has_calls ? VERDICT_WIDTH : 0, verdict);
     if (has_calls) fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
     if (has_calls && kp_diff_has_other_shapes(row))
         kp_plain_fmt(out, "  %s -> %s", shapes_of(d, row, KP_DIFF_A), shapes_of(d, row, KP_DIFF_B));
