@@ -502,11 +502,17 @@ static void threads_tell(struct kp_costrules *x)
     out->step_thread = threads.count > 1    ? "a thread of the steps"
                        : threads.are_others ? "the thread of the steps"
                                             : "the main thread";
-    if (threads.count > 1 && out->steps)
+    if (threads.count > 1 && out->steps >= 2 * threads.count) {
         out->at_once = kp_costrules_text(
             x,
             "%zu threads run steps at once: one ends each %s, and a thread takes %s from one of its steps to its next",
             threads.count, kp_units_ms(out->step_ns), kp_units_ms(out->step_ns * (double)threads.count));
+    } else if (threads.count > 1 && out->steps) { /* a thread for each request: none has a next step, and few meet */
+        out->step_threads = 1;
+        out->at_once = kp_costrules_text(
+            x, "%zu threads ran %zu steps, about one each, as in a server that starts a thread for each request",
+            threads.count, out->steps);
+    }
     kp_stepthreads_fini(&threads);
 }
 

@@ -294,6 +294,27 @@ static void handlers_that_run_steps_at_once_wait_between_steps_of_their_own(void
     assert_null(strstr(a.most, "serve.py:9"));
 }
 
+/* A server that starts a thread for each request: one after the other, each waits for a lock for 15 ms of 20. */
+static void threads_that_end_with_their_request_do_not_run_at_once(void **state)
+{
+    struct little *t = *state;
+    head(t, SLEPT);
+    python(t, "serve.py(9): main", 1, 1, 0, 0, STEPS * STEP_US);
+    for (int i = 0; i < STEPS; i++) {
+        const int tid = 2 + i, at = STEP_US * i;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        event(t, "user_annotation", name, tid, at, STEP_US, "");
+        python(t, "serve.py(3): answer", tid, 10 + 2 * i, 0, at, STEP_US - 10);
+        event(t, "python_function", "<built-in method acquire of _thread.lock object at 0x7f00>", tid, at + 500, 15000,
+              "\"Call stack\":\"serve.py(5): answer\"");
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.step_threads, 1);
+    assert_non_null(strstr(a.at_once, " steps, about one each, as in a server that starts a thread for each request"));
+    for (size_t i = 0; i < a.count; i++) assert_null(strstr(a.findings[i].what, "for a step of its own"));
+}
+
 /* The healthy twin: one thread beside the first runs all steps, and waits for nothing. */
 static void one_thread_of_steps_beside_the_first_has_no_note_of_several(void **state)
 {
@@ -331,6 +352,7 @@ int main(void)
         LITTLE(steps_by_calls_of_a_model_may_wait_for_requests),
         LITTLE(the_step_in_which_the_program_starts_is_counted_and_not_looked_at),
         LITTLE(handlers_that_run_steps_at_once_wait_between_steps_of_their_own),
+        LITTLE(threads_that_end_with_their_request_do_not_run_at_once),
         LITTLE(one_thread_of_steps_beside_the_first_has_no_note_of_several),
         LITTLE(a_wait_behind_a_call_of_a_step_is_its_own),
         LITTLE(only_a_wait_within_the_call_is_of_a_step),
