@@ -112,7 +112,7 @@ function waitingOf(trace) {
   const { steps, gpu } = trace.head, sum = part => steps.reduce((ns, step) => ns + step[3 + part], 0);
   const whole = steps.reduce((ns, step) => ns + step[2] - step[1], 0) || 1, parts = [[1, "communication"], ...(gpu ? [[2, "copies"]] : []), [3, "data loading"], ...(gpu ? [[4, "idle GPU"]] : [])];
   const shares = parts.map(([part, name]) => [name, sum(part) / whole]), all = shares.reduce((a, [, share]) => a + share, 0);
-  return { share: all, told: shares.filter(([, share]) => share >= 0.0005).map(([name, share]) => `${name} ${percentText(share)}`).join(", ") || "no data loading, no other ranks" };
+  return { share: all, told: shares.filter(([, share]) => share >= 0.0005).map(([name, share]) => `${name} ${percentText(share)}`).join(", ") || "none for data or other ranks" };
 }
 
 // Four numbers: step time, largest part, waiting, the first finding.
@@ -146,7 +146,7 @@ function factsDraw(trace) {
   more.push(["Events", countText(trace.head.lanes.reduce((sum, lane) => sum + lane[6], 0))], ["Time 0", "the profiler's start"], ["File", run.label]);
   factsPut(byId("facts"), headFacts(trace, parts));
   byId("parts").hidden = !trace.head.step_parts.length;
-  byId("parts").replaceChildren(make("p", { className: "note", textContent: run.gpu_parts ? "A mean step of the host" : "A mean step" }), parts.bar, parts.legend,
+  byId("parts").replaceChildren(make("p", { className: "note", textContent: run.gpu_parts ? "Average step of the host" : "Average step" }), parts.bar, parts.legend,
     ...(run.gpu_parts ? [make("p", { className: "note", textContent: `On the GPU: ${run.gpu_parts}` })] : []));
   factsPut(byId("more-facts"), more);
 }
@@ -217,7 +217,7 @@ function findingsDraw(trace) {
   });
   for (const words of advice.findings.map(f => smallOf(f, wordsOf(trace.head, f))))
     if (words && words.note) cards.push(cardMake("plain", "Collectives", "", paragraph(words.what)));
-  if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", paragraph(advice.unjudged.join("; "))));
+  if (advice.unjudged.length) cards.push(cardMake("plain", "Not recorded, so not checked", "", paragraph(advice.unjudged.join("; "))));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", paragraph(advice.seen)));
   const { run } = trace.head, { ended, recorded, out_of_memory: oom } = run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
   const [how, ...rest] = (ended || "").split("; "), others = rest.filter(text => text !== oom);

@@ -102,7 +102,7 @@ function stepsChosen(trace, range) {
   bars.classList.toggle("chosen", !isAll);
   bars.classList.toggle("one", !isAll && range.low === range.high);
   [...bars.children].forEach((bar, i) => bar.setAttribute("aria-pressed", i >= range.low && i <= range.high));
-  byId("split").textContent = steps.length ? `${isAll ? "A mean step" : range.label}: ${splitText(isAll ? 0 : range.low, isAll ? steps.length : range.high + 1, chart.divisions)}` : "";
+  byId("split").textContent = steps.length ? `${isAll ? "Average step" : range.label}: ${splitText(isAll ? 0 : range.low, isAll ? steps.length : range.high + 1, chart.divisions)}` : "";
 }
 
 onChange((trace, range) => {
