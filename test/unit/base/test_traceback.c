@@ -7,7 +7,9 @@
 #include "test/support/support.h"
 
 #define OUTER "  File \"/home/a/train.py\", line 18, in main\n    step(batch)\n"
-#define LIBRARY "  File \"/usr/lib/python3.11/site-packages/torch/x.py\", line 362, in wrapper\n    return f()\n    ^^^^\n"
+#define LIBRARY                                                                                       \
+    "  File \"/usr/lib/python3.11/site-packages/torch/x.py\", line 362, in wrapper\n    return f()\n" \
+    "    ^^^^\n"
 
 static struct kp_traceback found;
 static const char *at;
