@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LIST_MOST = 200 };
@@ -38,6 +39,21 @@ const char *kp_shapetext_input(const char *text, size_t number, size_t *bytes)
     for (; end && number; number--) end = list_end(at = next_item(end));
     *bytes = end ? (size_t)(end - at) : 0;
     return end ? at : NULL;
+}
+
+bool kp_shapetext_dims(struct kp_dims *out, const char *text, size_t number)
+{
+    size_t bytes;
+    const char *at = kp_shapetext_input(text, number, &bytes);
+    *out = (struct kp_dims){0};
+    for (char *end; at && *at != ']' && out->count < KP_DIMS_MOST; at = end) {
+        at += 1 + strspn(at + 1, " ");
+        const double side = strtod(at, &end);
+        if (end == at) break;
+        out->of[out->count++] = side;
+    }
+    out->is_other = at && *at != ']';
+    return at;
 }
 
 /* How many tensors from here on are equal. *end: where the last of them ends. */

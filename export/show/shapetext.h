@@ -2,6 +2,7 @@
 /* shapetext.h - shapes of an op's inputs, short enough to read: equal tensors of a list once, with their number */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,15 @@ const char *kp_shapetext_torch(char *out, size_t bytes, const char *text);
 
 /* "[[32, 100], [], [100]]": how many numbers all tensors have, and the largest. A scalar has none. */
 void kp_shapetext_numbers(const char *text, double *all, double *largest);
+
+enum { KP_DIMS_MOST = 8 };
+struct kp_dims {
+    size_t count;
+    double of[KP_DIMS_MOST];
+    bool is_other; /* it is a list of tensors, or has more dimensions than these */
+};
+/* "[[8, 16, 2048, 64], [], []]": the dimensions of the input of that number, from 0 on. False: there are fewer. */
+bool kp_shapetext_dims(struct kp_dims *out, const char *text, size_t number);
 
 /* The input of that number, from 0 on: "[100]". NULL: there are fewer. */
 const char *kp_shapetext_input(const char *text, size_t number, size_t *bytes);

@@ -45,11 +45,9 @@ static int finding_order(const void *a, const void *b)
 
 static double median_of(const struct kp_step_split *splits, size_t count)
 {
-    double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
-    for (size_t i = 0; i < count; i++) lengths[i] = (double)splits[i].step_ns;
-    const double median = kp_quantile(lengths, count, 0.5);
-    free(lengths);
-    return median;
+    struct kp_sample lengths = {0};
+    for (size_t i = 0; i < count; i++) kp_sample_add(&lengths, (double)splits[i].step_ns);
+    return kp_sample_end(&lengths, 0.5);
 }
 
 static void means_make(struct kp_advice *out, const struct kp_step_split *splits)
@@ -63,7 +61,7 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
         for (int p = 0; p < KP_SPLIT_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
         for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
     }
-    if (out->steps) out->step_ns /= (double)out->steps; /* once, as steps_mean(): shares round alike */
+    if (out->steps) out->step_ns /= (double)out->steps; /* once, as kp_chosen_steps_ns(): shares round alike */
 }
 
 static void usual_make(struct kp_advice *out, const struct kp_step_split *splits)
@@ -204,14 +202,13 @@ static const char *late_of(struct kp_costrules *x)
     const size_t count = x->chosen->step_count;
     struct kp_chosen steps;
     const bool is_known = kp_gpu_steps_make(&steps, x->tree, x->chosen);
-    double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
+    struct kp_sample lengths = {0};
     size_t late = 0;
     for (size_t i = 0; is_known && i < count; i++) {
-        lengths[i] = (double)steps.steps[i].inside_ns;
+        kp_sample_add(&lengths, (double)steps.steps[i].inside_ns);
         late += steps.steps[i].start_ns >= x->chosen->steps[i].end_ns;
     }
-    const double median = kp_quantile(lengths, is_known ? count : 0, 0.5);
-    free(lengths);
+    const double median = kp_sample_end(&lengths, 0.5);
     kp_chosen_fini(&steps);
     if (late <= count / 2) return NULL;
     return kp_costrules_text(x,
@@ -567,20 +564,14 @@ void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct k
     kp_costrules_fini(&costs);
 }
 
-static double steps_mean(const struct kp_chosen *chosen)
-{
-    double ns = 0;
-    for (size_t i = 0; i < chosen->step_count; i++) ns += (double)(chosen->steps[i].end_ns - chosen->steps[i].start_ns);
-    return chosen->step_count ? ns / (double)chosen->step_count : 0;
-}
-
 void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    struct kp_advice advice = {.steps = chosen->step_count, .step_ns = steps_mean(chosen)};
+    struct kp_advice advice = {.steps = chosen->step_count};
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .out = &advice};
     bool *const is_prompt = kp_kineto_room(chosen->step_count + 1, sizeof *is_prompt);
     kp_costrules_open(&costs);
     if (advice.steps) {
+        advice.step_ns = kp_chosen_steps_ns(chosen) / (double)advice.steps;
         kp_evalsteps_tell(&costs, &costs.evaluated);
         kp_promptsteps_tell(&costs, is_prompt);
     }

@@ -59,8 +59,7 @@ int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const s
 
 int kp_advised_choose(struct kp_advised *a, char *why, size_t why_bytes)
 {
-    const struct kp_choice all = {.first_step = -1, .last_step = -1};
-    return kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+    return kp_chosen_all(&a->chosen, &a->tree, why, why_bytes);
 }
 
 static int judge(struct kp_advised *a, char *why, size_t why_bytes)
@@ -171,22 +170,15 @@ struct ran_trace {
 #define TRACE(F, IF) F(TEXT, file, r->path) F(WHOLE, bytes, r->bytes)
 KP_FIELDS(trace, struct ran_trace, TRACE)
 
+static void file_put(void *json, const char *path, int64_t bytes)
+{
+    kp_fields_put(json, NULL, &trace_fields, &(struct ran_trace){path, bytes});
+}
+
 static void traces_put(struct kp_jsonout *j, const char *key, const struct ran *r)
 {
-    struct dirent **entries;
-    const int count = scandir(r->folder, &entries, trace_filter, alphasort);
     kp_jsonout_open(j, key, '[');
-    for (int i = 0; i < count; i++) {
-        char *path;
-        struct stat st;
-        if (asprintf(&path, "%s/%s", r->folder, entries[i]->d_name) >= 0) {
-            if (is_newer(path, r->since, &st))
-                kp_fields_put(j, NULL, &trace_fields, &(struct ran_trace){path, st.st_size});
-            free(path);
-        }
-        free(entries[i]);
-    }
-    if (count >= 0) free(entries);
+    kp_advised_each(r->folder, r->since, file_put, j);
     kp_jsonout_close(j, ']');
 }
 
@@ -242,17 +234,19 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
 size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context)
 {
     size_t count = 0;
-    DIR *const dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+    struct dirent **entries;
+    const int all = scandir(folder, &entries, trace_filter, alphasort);
+    for (int i = 0; i < all; i++) {
         char *path;
         struct stat st;
-        if (!kp_input_is_trace(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
-        const bool is_of_run = is_newer(path, since, &st);
+        if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0) path = NULL;
+        const bool is_of_run = path && is_newer(path, since, &st);
         count += is_of_run;
         if (is_of_run && fn) fn(context, path, st.st_size);
         free(path);
+        free(entries[i]);
     }
-    if (dir) closedir(dir);
+    if (all >= 0) free(entries);
     return count;
 }
 

@@ -50,7 +50,7 @@ typedef void (*kp_advised_ranks_fn)(struct kp_advised *advised, const char *path
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add,
                     kp_advised_ranks_fn compare);
 typedef void (*kp_advised_each_fn)(void *context, const char *path, int64_t bytes);
-/* Calls `fn`, if not NULL, with each trace of a folder that is not older than `since`. Returns how many there are. */
+/* Calls `fn`, if not NULL, with each trace of a folder that is not older than `since`, by name. Returns how many. */
 size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context);
 /* Says on stderr how the program ended that left a spool not older than `since`: by a signal, and whether the kernel
  * killed a process meanwhile for want of memory, or (0) without an exit, where there is no trace. */

@@ -88,12 +88,6 @@ static struct leaving *leaving_list(const struct kp_profile *p, size_t from, siz
 
 /* ---- the finding ---- */
 
-static const char *kept_text(const struct kp_advised *a, const char *text)
-{
-    struct kp_strings *strings = a->trace->strings;
-    return kp_strings_keep(strings, text);
-}
-
 /* "make_row at leaky.c:3": the function that called malloc. */
 static const char *function_text(const struct kp_advised *a, const struct kp_profile *p, uint32_t address,
                                  const struct kp_places *names)
@@ -103,12 +97,13 @@ static const char *function_text(const struct kp_advised *a, const struct kp_pro
     if (!address) return NULL;
     const struct kp_profile_address *at = &p->addresses[address - 1];
     const int found = names ? kp_profile_places(p, at, names, of, PLACES_MOST) : 0;
-    if (found <= 0 || !of[0].function) return kept_text(a, kp_profile_function(p, at, 0, name, sizeof name));
+    if (found <= 0 || !of[0].function)
+        return kp_strings_keep(a->trace->strings, kp_profile_function(p, at, 0, name, sizeof name));
     const char *const plain = kp_profile_plain(names, of[0].function, name, sizeof name);
     if (of[0].file && of[0].line)
         snprintf(text, sizeof text, "%s at %s:%u", plain, kp_path_base(of[0].file), (unsigned)of[0].line);
     else snprintf(text, sizeof text, "%s", plain);
-    return kept_text(a, text);
+    return kp_strings_keep(a->trace->strings, text);
 }
 
 static const char *line_text(const struct kp_advised *a, const struct kp_profile *p, uint32_t frame)
@@ -118,15 +113,12 @@ static const char *line_text(const struct kp_advised *a, const struct kp_profile
     if (!own) return NULL;
     snprintf(text, sizeof text, "%s:%u %s", kp_path_base(kp_profile_text(p, own->file)), own->line,
              kp_profile_text(p, own->function));
-    return kept_text(a, text);
+    return kp_strings_keep(a->trace->strings, text);
 }
 
-static void finding_insert(struct kp_advice *out, size_t at, const struct kp_finding *f)
+static void heap_tell(struct kp_advice *out, size_t at, const struct kp_finding *f)
 {
-    if (out->count == KP_FINDINGS_MAX) out->count--;
-    memmove(&out->findings[at + 1], &out->findings[at], (out->count - at) * sizeof *out->findings);
-    out->findings[at] = *f;
-    out->count++;
+    kp_finding_insert(out, at, f);
     if (out->is_unrecorded) out->missing = NULL;
     out->is_unrecorded = out->is_healthy = out->is_well = false;
 }
@@ -174,7 +166,7 @@ static void profile_judge(struct kp_advised *a, const struct kp_profile *p, cons
                                      .step_bytes = each,
                                      .is_critical = each >= BYTES_CRITICAL,
                                      .steps = of[i].steps};
-        finding_insert(&a->advice, told++, &f);
+        heap_tell(&a->advice, told++, &f);
     }
     free(of);
 }

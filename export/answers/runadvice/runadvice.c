@@ -54,9 +54,7 @@ void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, cons
 
 static void finding_first(struct kp_strings *texts, struct kp_advice *a, const struct kp_finding *f)
 {
-    if (a->count == KP_FINDINGS_MAX) a->count--;
-    memmove(&a->findings[1], &a->findings[0], a->count++ * sizeof *f);
-    a->findings[0] = *f;
+    kp_finding_insert(a, 0, f);
     kp_finding_keep(&a->findings[0], texts);
 }
 

@@ -17,6 +17,7 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/plain.h"
+#include "export/show/units.h"
 #include "export/read/facts/namefacts.h"
 
 enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
@@ -269,7 +270,7 @@ static void full_tell(FILE *out, struct kp_advised *a, const struct worker *w)
     const struct kp_plan *const p = &w->plan;
     char cheaper[TEXT_BYTES], change[2 * TEXT_BYTES];
     fprintf(out, "compute on %ld core%s for %.0f %% of their time: more workers do not help, cheaper lines do\n",
-            p->cores, p->cores == 1 ? "" : "s", 100 * p->computes);
+            p->cores, kp_units_s((size_t)p->cores), 100 * p->computes);
     snprintf(change, sizeof change, "%s More workers do not help: the present ones and the training fill the cores.",
              cheaper_text(w, cheaper, sizeof cheaper));
     change_set(a, change);
@@ -297,11 +298,11 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
         return;
     }
     fprintf(out, "and this program uses %.1f of %ld core%s: more workers help\n", p->used, p->cores,
-            p->cores == 1 ? "" : "s");
+            kp_units_s((size_t)p->cores));
     snprintf(change, sizeof change,
              "Give the DataLoader more workers (num_workers=N, persistent_workers=True): this program uses %.1f of %ld "
              "core%s. That saves at most %.1f ms a step.",
-             p->used, p->cores, p->cores == 1 ? "" : "s", more_save_ns(a, p) / 1e6);
+             p->used, p->cores, kp_units_s((size_t)p->cores), more_save_ns(a, p) / 1e6);
     change_set(a, change);
 }
 
@@ -430,13 +431,12 @@ static void worker_close(struct worker *w)
 /* False: nothing can be told of it. The caller closes it either way. */
 static bool worker_open(struct worker *w, const char *path)
 {
-    const struct kp_choice all = {.first_step = -1, .last_step = -1};
     const struct kp_texts texts = {kp_text_file_each, path};
     char why[512];
     *w = (struct worker){.loop = -1};
     kp_budget_beside(path);
     if (kp_advised_read(&w->trace, &w->tree, &texts, path, why, sizeof why) != 0 || !w->tree.count) return false;
-    if (kp_chosen_make(&w->chosen, &w->tree, &all, why, sizeof why) != 0) return false;
+    if (kp_chosen_all(&w->chosen, &w->tree, why, sizeof why) != 0) return false;
     w->wall_ns = kp_spans_length(&w->chosen.spans, NULL);
     idle_find(w);
     return true;
@@ -491,9 +491,9 @@ static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, co
 
 static bool waits_for_them(const struct kp_advised *a)
 {
-    bool waits = false;
-    for (size_t i = 0; i < a->advice.count; i++) waits |= is_of_workers(&a->advice.findings[i]);
-    return waits;
+    for (size_t i = 0; i < a->advice.count; i++)
+        if (is_of_workers(&a->advice.findings[i])) return true;
+    return false;
 }
 
 bool kp_workers_defer(struct kp_advised *a, const char *trace_path)

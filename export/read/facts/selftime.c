@@ -95,6 +95,28 @@ void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *con
     kp_selftime_each_marked(tree, give, NULL, context);
 }
 
+struct call_giving {
+    kp_selftime_fn give;
+    void *context;
+};
+
+static void piece_give(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    const struct call_giving *const g = context;
+    g->give(g->context, node, from_ns, to_ns);
+}
+
+static void call_give(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
+{
+    (void)marker;
+    piece_give(context, call, from_ns, to_ns);
+}
+
+void kp_selftime_each_call(const struct kp_tree *tree, kp_selftime_fn give, void *context)
+{
+    kp_selftime_each_marked(tree, piece_give, call_give, &(struct call_giving){give, context});
+}
+
 struct summing {
     const struct kp_spans *inside;
     int64_t *out;

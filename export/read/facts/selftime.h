@@ -20,6 +20,8 @@ void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *con
 typedef void (*kp_selftime_marker_fn)(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns);
 void kp_selftime_each_marked(const struct kp_tree *tree, kp_selftime_fn give, kp_selftime_marker_fn give_marker,
                              void *context);
+/* The same, but such a piece is given as one of that call. */
+void kp_selftime_each_call(const struct kp_tree *tree, kp_selftime_fn give, void *context);
 /* The same of some nodes alone (NULL: the first `count`), in the tree's order: all that are open in the time that is
  * looked at. */
 void kp_selftime_each_of(const struct kp_tree *tree, const uint32_t *nodes, size_t count, kp_selftime_fn give,

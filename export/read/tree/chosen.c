@@ -594,6 +594,18 @@ void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64
     *after_ns = kp_spans_between(&chosen->spans, steps->of[steps->count - 1].end_ns, INT64_MAX / 2);
 }
 
+int kp_chosen_all(struct kp_chosen *out, const struct kp_tree *tree, char *why, size_t why_bytes)
+{
+    return kp_chosen_make(out, tree, &(struct kp_choice){.first_step = -1, .last_step = -1}, why, why_bytes);
+}
+
+double kp_chosen_steps_ns(const struct kp_chosen *c)
+{
+    double ns = 0;
+    for (size_t i = 0; i < c->step_count; i++) ns += (double)(c->steps[i].end_ns - c->steps[i].start_ns);
+    return ns;
+}
+
 void kp_chosen_fini(struct kp_chosen *chosen)
 {
     kp_spans_fini(&chosen->spans);

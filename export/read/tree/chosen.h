@@ -58,6 +58,8 @@ struct kp_chosen {
 /* Returns 0, or -ENOENT with a line in `why`: no such step or name. */
 int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_choice *choice, char *why,
                    size_t why_bytes);
+/* The same of all that is in the trace. */
+int kp_chosen_all(struct kp_chosen *out, const struct kp_tree *tree, char *why, size_t why_bytes);
 void kp_chosen_fini(struct kp_chosen *chosen);
 
 /* What a piece of a trace takes over from those before it. All zero: it is the first. */
@@ -94,6 +96,8 @@ void kp_chosen_count_passes(struct kp_chosen *chosen, const struct kp_tree *tree
 /* How long what was chosen lasts before the first step, and after the last. */
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns);
 
+/* How long all the steps last together. */
+double kp_chosen_steps_ns(const struct kp_chosen *chosen);
 /* The first of some steps, in order and hardly overlapping, that ends after a time. `count`: none does. */
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns);
 /* The step that a time lies in. `count`: none. */

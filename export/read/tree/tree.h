@@ -128,3 +128,19 @@ static inline bool kp_name_is_one_of(const char *name, const char *const *names)
     while (*names && strcmp(name, *names) != 0) names++;
     return *names;
 }
+static inline bool kp_name_has_one_of(const char *name, const char *const *words)
+{
+    while (*words && !strstr(name, *words)) words++;
+    return *words;
+}
+/* Is it one of these, or has it one of these in it? */
+#define KP_NAME_IS(name, ...)                                      \
+    __extension__({                                                \
+        static const char *const of_names[] = {__VA_ARGS__, NULL}; \
+        kp_name_is_one_of((name), of_names);                       \
+    })
+#define KP_NAME_HAS(name, ...)                                     \
+    __extension__({                                                \
+        static const char *const of_names[] = {__VA_ARGS__, NULL}; \
+        kp_name_has_one_of((name), of_names);                      \
+    })

@@ -97,10 +97,32 @@ static void an_input_is_found_by_its_number(void **state)
     assert_null(kp_shapetext_input("[[7", 0, &bytes));
 }
 
+static void dimensions_are_those_of_one_tensor(void **state)
+{
+    static const char text[] = "[[32, 100], [], [[2, 3], [4]], [1, 2, 3, 4, 5, 6, 7, 8, 9]]";
+    static const struct {
+        size_t count;
+        double last;
+        bool is_other;
+    } inputs[] = {{2, 100, false}, {0, 0, false}, {0, 0, true}, {8, 8, true}};
+    struct kp_dims dims;
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        assert_true(kp_shapetext_dims(&dims, text, i));
+        assert_int_equal(dims.count, inputs[i].count);
+        assert_int_equal(dims.is_other, inputs[i].is_other);
+        if (dims.count) assert_float_equal(dims.of[dims.count - 1], inputs[i].last, 0);
+    }
+    assert_false(kp_shapetext_dims(&dims, text, 4));
+    assert_false(kp_shapetext_dims(&dims, "", 0));
+    assert_int_equal(dims.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_input_is_found_by_its_number),
+        cmocka_unit_test(dimensions_are_those_of_one_tensor),
         cmocka_unit_test(numbers_are_counted_by_tensor),
         cmocka_unit_test(types_other_than_float_alone_are_shown),
         cmocka_unit_test(equal_tensors_of_a_list_are_counted),

@@ -16,43 +16,35 @@
      1u << KP_SPLIT_IDLE)
 
 struct anomaly {
-    const struct kp_costrules *x;
     struct kp_cost cost;
     double checks_ns, stacks_ns; /* of all steps */
     size_t checks, stacks, ranges, checked;
     bool *has_stack; /* by node: it is a forward op whose node of autograd ran */
 };
 
-static bool is_named(const struct kp_costrules *x, int32_t node, const char *name)
-{
-    return strcmp(kp_costrules_name(x, node), name) == 0;
-}
-
 /* Charges a time, which counts for `ns`. On a GPU only while it computes nothing. Returns what was charged. */
 static double charge(struct anomaly *a, int32_t node, int64_t from, int64_t to, double ns)
 {
     if (to <= from) return 0;
-    const double weight = ns / (double)(to - from) * kp_cost_exposed(a->x, from, to);
-    kp_cost_add(&a->cost, a->x, node, from, to, weight);
+    const double weight = ns / (double)(to - from) * kp_cost_exposed(a->cost.x, from, to);
+    kp_cost_add(&a->cost, node, from, to, weight);
     return weight * (double)(to - from);
 }
 
 /* isnan, any and item, in this order, of the engine's range itself. */
 static size_t checks_charge(struct anomaly *a, size_t range)
 {
-    const struct kp_node *const nodes = a->x->tree->nodes;
+    const struct kp_node *const nodes = a->cost.x->tree->nodes;
     int32_t begin = -1;
     bool is_asked = false;
     size_t count = 0;
     for (int32_t i = nodes[range].first_child; i >= 0; i = nodes[i].next_sibling) {
-        if (is_named(a->x, i, "aten::isnan")) {
-            begin = i;
-            is_asked = false;
-        } else if (is_named(a->x, i, "aten::_is_any_true") || is_named(a->x, i, "aten::any")) {
-            is_asked = begin >= 0;
-        } else if (is_asked && is_named(a->x, i, "aten::item")) {
-            a->checks_ns += charge(a, begin, nodes[begin].start_ns, nodes[i].end_ns,
-                                   (double)(nodes[i].end_ns - nodes[begin].start_ns));
+        const char *const name = kp_costrules_name(a->cost.x, i);
+        if (strcmp(name, "aten::isnan") == 0) begin = i, is_asked = false;
+        else if (KP_NAME_IS(name, "aten::_is_any_true", "aten::any")) is_asked = begin >= 0;
+        else if (is_asked && strcmp(name, "aten::item") == 0) {
+            const int64_t from = nodes[begin].start_ns, to = nodes[i].end_ns;
+            a->checks_ns += charge(a, begin, from, to, (double)(to - from));
             begin = -1;
             is_asked = false;
             count++;
@@ -63,39 +55,37 @@ static size_t checks_charge(struct anomaly *a, size_t range)
 
 static bool is_view(const char *op)
 {
-    static const char *const ops[] = {
-        "aten::t",         "aten::view",    "aten::transpose", "aten::permute", "aten::expand",
-        "aten::unsqueeze", "aten::squeeze", "aten::slice",     "aten::select",  NULL};
-    return kp_name_is_one_of(op, ops);
+    return KP_NAME_IS(op, "aten::t", "aten::view", "aten::transpose", "aten::permute", "aten::expand",
+                      "aten::unsqueeze", "aten::squeeze", "aten::slice", "aten::select");
 }
 
 /* Without the ops in it. */
 static int64_t self_ns(const struct kp_costrules *x, size_t node)
 {
     const struct kp_node *const nodes = x->tree->nodes;
-    int64_t ns = nodes[node].end_ns - nodes[node].start_ns;
+    int64_t ns = kp_costrules_ns(x, node);
     for (int32_t i = nodes[node].first_child; i >= 0; i = nodes[i].next_sibling)
-        if (!nodes[i].is_python) ns -= nodes[i].end_ns - nodes[i].start_ns;
+        if (!nodes[i].is_python) ns -= kp_costrules_ns(x, (size_t)i);
     return ns > 0 ? ns : 0;
 }
 
 /* The forward ops that made the nodes of a range. */
 static void forwards_mark(struct anomaly *a, size_t range)
 {
-    const struct kp_node *const nodes = a->x->tree->nodes;
+    const struct kp_node *const nodes = a->cost.x->tree->nodes;
     for (int32_t i = nodes[range].first_child; i >= 0; i = nodes[i].next_sibling)
         if (nodes[i].forward >= 0) a->has_stack[nodes[i].forward] = true;
 }
 
 static bool is_of_stacks(const struct anomaly *a, size_t node)
 {
-    return a->has_stack[node] && kp_spans_has(&a->x->chosen->in_steps, a->x->tree->nodes[node].start_ns);
+    return a->has_stack[node] && kp_costrules_in_steps(a->cost.x, node);
 }
 
 /* Charges each forward op with what a view takes in the mean: a wait for a core hits one in many. */
 static void stacks_charge(struct anomaly *a)
 {
-    const struct kp_costrules *const x = a->x;
+    const struct kp_costrules *const x = a->cost.x;
     double views_ns = 0;
     size_t views = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
@@ -113,12 +103,12 @@ static void stacks_charge(struct anomaly *a)
 
 static void ranges_charge(struct anomaly *a)
 {
-    const struct kp_costrules *const x = a->x;
+    const struct kp_costrules *const x = a->cost.x;
     for (size_t i = 0; i < x->tree->count; i++) {
         const char *const name = kp_costrules_name(x, (int32_t)i);
         const bool is_range = !x->tree->nodes[i].on_device && kp_name_begins(name, KP_ENGINE_RANGE);
         if (!is_range || strcmp(name + strlen(KP_ENGINE_RANGE), KP_ACCUMULATE_GRAD) == 0) continue;
-        if (!kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns)) continue;
+        if (!kp_costrules_in_steps(x, i)) continue;
         const size_t checks = checks_charge(a, i);
         forwards_mark(a, i);
         a->ranges++;
@@ -129,8 +119,8 @@ static void ranges_charge(struct anomaly *a)
 
 void kp_rules_anomaly(struct kp_costrules *x)
 {
-    const double steps = (double)(x->chosen->step_count + !x->chosen->step_count);
-    struct anomaly a = {.x = x, .cost = kp_cost_open(x)};
+    const double steps = (double)x->chosen->step_count;
+    struct anomaly a = {.cost = kp_cost_open(x)};
     struct kp_cost_rule rule = {
         0.02, x->out->has_gpu ? WITH_GPU_EXPLAINS : 0, "anomaly-mode", "",
         "Remove torch.autograd.detect_anomaly() or set_detect_anomaly(True): it is meant for debugging."};
@@ -149,6 +139,6 @@ void kp_rules_anomaly(struct kp_costrules *x)
     rule.what = kp_costrules_text(
         x, "anomaly mode is on: autograd makes %.0f checks for NaN in a step (%.3f ms)%s; that costs at least",
         (double)a.checks / steps, a.checks_ns / steps / 1e6, stacks);
-    kp_cost_tell(&a.cost, x, &rule);
+    kp_cost_tell(&a.cost, &rule);
     free(a.has_stack);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "export/answers/advise/opsrules/opsrules.h"
+#include "export/show/shapetext.h"
 
 #define ATTENTION_CHANGE                                                                                        \
     "Call torch.nn.functional.scaled_dot_product_attention(q, k, v): its kernels keep the scores on the chip. " \
@@ -24,14 +25,10 @@ static const struct kp_cost_rule by_math = {
     "Call it once under torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]): "
     "it warns about what these kernels do not support, such as dropout on a CPU."};
 
-enum { BETWEEN_MOST = 24, OPS_MOST = 64, DIMS_MOST = 8, KEYS_LEAST = 64, FUSED_DIMS = 4, WIDTH_OF = 4 };
+enum { BETWEEN_MOST = 24, OPS_MOST = 64, KEYS_LEAST = 64, FUSED_DIMS = 4, WIDTH_OF = 4 };
 enum mark { MARK_NONE, MARK_BY_HAND, MARK_BY_MATH };
 enum op_kind { OP_OTHER, OP_PRODUCT, OP_SOFTMAX, OP_ELEMENTWISE, OP_VIEW };
 
-struct dims {
-    size_t count; /* 0: not known, or no tensor */
-    double of[DIMS_MOST];
-};
 /* What a thread has done since its last product. */
 struct product_chain {
     bool is_open, has_softmax;
@@ -50,44 +47,30 @@ struct attention {
 
 static enum op_kind kind_of(const char *name)
 {
-    static const char *const products[] = {"matmul", "bmm", "baddbmm", "einsum", NULL};
-    static const char *const softmaxes[] = {"softmax", "_softmax", "_safe_softmax", NULL};
-    static const char *const elementwise[] = {
-        "div",      "div_",        "mul",   "mul_",         "add",   "add_",    "sub",   "sub_",
-        "where",    "masked_fill", "tril",  "masked_fill_", "triu",  "dropout", "to",    "native_dropout",
-        "_to_copy", "dropout_",    "clone", "contiguous",   "copy_", "type_as", "clamp", NULL};
-    static const char *const views[] = {"view",      "_unsafe_view", "reshape", "transpose", "permute",    "expand",
-                                        "unsqueeze", "squeeze",      "slice",   "select",    "as_strided", "narrow",
-                                        "split",     "chunk",        "flatten", "unflatten", "alias",      "detach",
-                                        "expand_as", "movedim",      "empty",   NULL};
     if (!kp_name_begins(name, "aten::")) return OP_OTHER;
     name += strlen("aten::");
-    if (kp_name_is_one_of(name, products)) return OP_PRODUCT;
-    if (kp_name_is_one_of(name, softmaxes)) return OP_SOFTMAX;
-    if (kp_name_is_one_of(name, elementwise)) return OP_ELEMENTWISE;
-    return kp_name_is_one_of(name, views) ? OP_VIEW : OP_OTHER;
+    if (KP_NAME_IS(name, "matmul", "bmm", "baddbmm", "einsum")) return OP_PRODUCT;
+    if (KP_NAME_IS(name, "softmax", "_softmax", "_safe_softmax")) return OP_SOFTMAX;
+    if (KP_NAME_IS(name, "div", "div_", "mul", "mul_", "add", "add_", "sub", "sub_", "where", "masked_fill", "tril",
+                   "masked_fill_", "triu", "dropout", "to", "native_dropout", "_to_copy", "dropout_", "clone",
+                   "contiguous", "copy_", "type_as", "clamp"))
+        return OP_ELEMENTWISE;
+    return KP_NAME_IS(name, "view", "_unsafe_view", "reshape", "transpose", "permute", "expand", "unsqueeze", "squeeze",
+                      "slice", "select", "as_strided", "narrow", "split", "chunk", "flatten", "unflatten", "alias",
+                      "detach", "expand_as", "movedim", "empty")
+               ? OP_VIEW
+               : OP_OTHER;
 }
 
-/* "[[8, 16, 2048, 64], [], []]": the dimensions of an input by its number. */
-static struct dims dims_of(const struct kp_costrules *x, int32_t node, int input)
+/* Of an input by its number; without shapes none. */
+static struct kp_dims dims_of(const struct kp_costrules *x, int32_t node, int input)
 {
-    struct dims d = {0};
-    const uint32_t shapes = kp_tree_event(x->tree, (size_t)node)->shapes;
-    const char *at = shapes ? kp_kineto_text(x->tree->trace, shapes) : "";
-    int depth = 0;
-    for (; *at; at++) {
-        depth += (*at == '[') - (*at == ']');
-        if (depth == 1 && *at == ',') input--;
-        if (depth > 2) return (struct dims){0}; /* a list of tensors */
-        if (input || depth != 2 || *at < '0' || *at > '9' || d.count == DIMS_MOST) continue;
-        char *end;
-        d.of[d.count++] = strtod(at, &end);
-        at = end - 1;
-    }
+    struct kp_dims d;
+    (void)kp_shapetext_dims(&d, kp_kineto_text(x->tree->trace, kp_tree_event(x->tree, (size_t)node)->shapes), input);
     return d;
 }
 
-static double elements(const struct dims *d)
+static double elements(const struct kp_dims *d)
 {
     double all = d->count > 0;
     for (size_t i = 0; i < d->count; i++) all *= d->of[i];
@@ -98,7 +81,7 @@ static double elements(const struct dims *d)
 static double product_elements(const struct kp_costrules *x, int32_t node)
 {
     const int first = strcmp(kp_costrules_name(x, node), "aten::baddbmm") == 0;
-    const struct dims a = dims_of(x, node, first), b = dims_of(x, node, first + 1);
+    const struct kp_dims a = dims_of(x, node, first), b = dims_of(x, node, first + 1);
     if (!a.count || !b.count) return 0;
     if (a.count < 3 || b.count < 3 || a.of[a.count - 1] <= 0) return -1;
     return elements(&a) / a.of[a.count - 1] * b.of[b.count - 1];
@@ -115,7 +98,7 @@ static struct product_chain *chain_of(struct attention *a, int32_t node)
 /* A product ends what the one before it began, and begins. */
 static void product_take(struct attention *a, struct product_chain *c, int32_t node)
 {
-    const struct dims first = dims_of(a->x, node, 0);
+    const struct kp_dims first = dims_of(a->x, node, 0);
     const bool takes_scores = !first.count || !(c->scores > 0) || elements(&first) == c->scores;
     for (size_t i = 0; c->is_open && c->has_softmax && takes_scores && i < c->count; i++)
         a->marks[c->between[i]] = MARK_BY_HAND;
@@ -125,7 +108,7 @@ static void product_take(struct attention *a, struct product_chain *c, int32_t n
 
 static bool softmax_fits(const struct attention *a, const struct product_chain *c, int32_t node)
 {
-    const struct dims d = dims_of(a->x, node, 0);
+    const struct kp_dims d = dims_of(a->x, node, 0);
     if (!d.count) return true;
     return d.of[d.count - 1] >= KEYS_LEAST && (!(c->scores > 0) || elements(&d) == c->scores);
 }
@@ -134,7 +117,7 @@ static bool is_of_scores(const struct attention *a, const struct product_chain *
 {
     if (!kp_tree_event(a->x->tree, (size_t)node)->shapes || !(c->scores > 0)) return true;
     for (int input = 0; input < 3; input++) {
-        const struct dims d = dims_of(a->x, node, input);
+        const struct kp_dims d = dims_of(a->x, node, input);
         if (elements(&d) == c->scores) return true;
     }
     return false;
@@ -181,10 +164,10 @@ static void ops_mark(struct attention *a)
     const struct kp_tree *const tree = a->x->tree;
     bool *const inside = kp_kineto_room(tree->count + 1, sizeof *inside);
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_node *const n = &tree->nodes[i];
+        const int32_t parent = tree->nodes[i].parent;
         const bool is_op = kp_costrules_is_op(a->x, i) && kp_name_begins(kp_costrules_name(a->x, (int32_t)i), "aten::");
         if (is_op) op_take(a, (int32_t)i, inside);
-        inside[i] = is_op || (n->parent >= 0 && inside[n->parent]);
+        inside[i] = is_op || (parent >= 0 && inside[parent]);
     }
     free(inside);
 }
@@ -192,22 +175,10 @@ static void ops_mark(struct attention *a)
 /* What runs in a marked op, and what is backward of it, has its mark. Both come behind it. */
 static void marks_spread(struct attention *a)
 {
-    const struct kp_tree *const tree = a->x->tree;
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_node *const n = &tree->nodes[i];
+    for (size_t i = 0; i < a->x->tree->count; i++) {
+        const struct kp_node *const n = &a->x->tree->nodes[i];
         if (!a->marks[i] && n->parent >= 0) a->marks[i] = a->marks[n->parent];
         if (!a->marks[i] && n->forward >= 0) a->marks[i] = a->marks[n->forward];
-    }
-}
-
-/* Of the host where no GPU works: the outermost ops. */
-static void ops_charge(const struct attention *a, struct kp_cost *cost, enum mark mark)
-{
-    const struct kp_tree *const tree = a->x->tree;
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_node *const n = &tree->nodes[i];
-        if (a->marks[i] != mark || (n->parent >= 0 && a->marks[n->parent] == mark)) continue;
-        kp_cost_add(cost, a->x, (int32_t)i, n->start_ns, n->end_ns, 1);
     }
 }
 
@@ -215,19 +186,15 @@ static struct kp_finding *attention_judge(const struct attention *a, struct kp_c
                                           const struct kp_cost_rule *rule)
 {
     struct kp_cost cost = kp_cost_open(x);
-    if (!x->out->has_gpu) ops_charge(a, &cost, mark);
-    for (size_t i = 0; x->out->has_gpu && i < x->work_count; i++) {
-        const struct kp_device_work *const w = &x->works[i];
-        if (w->call >= 0 && a->marks[w->call] == mark) kp_cost_add(&cost, x, w->call, w->start_ns, w->end_ns, 1);
-    }
-    return kp_cost_tell(&cost, x, rule);
+    kp_cost_add_marked(&cost, a->marks, mark);
+    return kp_cost_tell(&cost, rule);
 }
 
 /* What the shapes tell of the reason. */
 static void math_tell(const struct attention *a, struct kp_finding *f)
 {
     const struct kp_costrules *const x = a->x;
-    const struct dims q = f ? dims_of(x, a->math, 0) : (struct dims){0};
+    const struct kp_dims q = f ? dims_of(x, a->math, 0) : (struct kp_dims){0};
     if (!q.count) return;
     const double width = q.of[q.count - 1];
     if (q.count != FUSED_DIMS)

@@ -14,7 +14,7 @@ enum { TURNS_LEAST = 32 }; /* of one op at one line, in one call */
 
 static const char end[] = "Backward";
 static const struct kp_cost_rule bare = {
-    0.10, 0, "python-backward",
+    0.10, KP_RULE_MILD, "python-backward", /* what an extension computes may be needed */
     "the backward of a custom autograd function runs Python, or an extension, without an op",
     "Write it with torch operators, or let autograd derive it. An extension that computes there is to be timed by "
     "itself."};
@@ -27,7 +27,7 @@ struct function { /* all calls of one, or of its backward */
     bool has_engine, is_loop;
 };
 struct own_functions {
-    const struct kp_costrules *x;
+    struct kp_costrules *x;
     int32_t *of;                /* by node: its row, or -1 */
     struct kp_keyindex by_name; /* rows: struct function */
     struct kp_cost loops, bare;
@@ -62,9 +62,13 @@ static int32_t op_around(const struct kp_costrules *x, size_t node)
     return at;
 }
 
-static bool is_op_of(const struct kp_costrules *x, size_t node, int32_t call)
+/* Returns the first op behind `from` that the call runs itself; the tree's count: none is left. */
+static size_t next_of(const struct kp_costrules *x, int32_t call, size_t from)
 {
-    return kp_costrules_is_op(x, node) && op_around(x, node) == call;
+    const struct kp_node *const nodes = x->tree->nodes;
+    for (size_t i = from + 1; i < x->tree->count && nodes[i].start_ns < nodes[call].end_ns; i++)
+        if (kp_costrules_is_op(x, i) && op_around(x, i) == call) return i;
+    return x->tree->count;
 }
 
 /* The stack of the op itself: the tree gives what runs in backward that of the forward op. */
@@ -72,16 +76,14 @@ static uint32_t stack_of(const struct kp_costrules *x, size_t node) { return kp_
 
 static void call_read(struct function *f, const struct kp_costrules *x, int32_t call)
 {
-    const struct kp_node *const nodes = x->tree->nodes;
-    const int64_t all_ns = nodes[call].end_ns - nodes[call].start_ns;
+    const int64_t all_ns = kp_costrules_ns(x, (size_t)call);
     struct kp_keyindex counts = {0};
     size_t turns = 0;
     f->calls++;
     f->ns += all_ns;
     f->bare_ns += all_ns;
-    for (size_t i = (size_t)call + 1; i < x->tree->count && nodes[i].start_ns < nodes[call].end_ns; i++) {
-        if (!is_op_of(x, i, call)) continue;
-        const int64_t ns = nodes[i].end_ns - nodes[i].start_ns;
+    for (size_t i = (size_t)call; (i = next_of(x, call, i)) < x->tree->count;) {
+        const int64_t ns = kp_costrules_ns(x, i);
         const uint32_t name = kp_tree_event(x->tree, i)->name;
         size_t *const count =
             kp_keyindex_row(&counts, (uint64_t)name << 32 | stack_of(x, i), &(size_t){0}, sizeof *count);
@@ -128,8 +130,7 @@ static void lines_charge(struct own_functions *f, int32_t call)
     const uint32_t around = kp_ownline_of(x->tree->trace, stack_of(x, (size_t)call));
     const uint32_t name = kp_tree_event(x->tree, (size_t)kp_costplace_op(x->tree, call))->name;
     int64_t until = nodes[call].start_ns;
-    for (size_t i = (size_t)call + 1; i < x->tree->count && nodes[i].start_ns < nodes[call].end_ns; i++) {
-        if (!is_op_of(x, i, call)) continue;
+    for (size_t i = (size_t)call; (i = next_of(x, call, i)) < x->tree->count;) {
         const struct kp_costplace place = {.name = name, .stack = stack_of(x, i)};
         const uint32_t line = kp_ownline_of(x->tree->trace, place.stack);
         const int64_t ns = nodes[i].end_ns - until;
@@ -145,9 +146,11 @@ static void lines_charge(struct own_functions *f, int32_t call)
     }
 }
 
-static void loops_tell(struct own_functions *f, struct kp_costrules *x)
+/* Each iteration may need the one before. */
+static void loops_tell(struct own_functions *f)
 {
-    struct kp_cost_rule rule = {0.05, 0, "loop-in-function", "",
+    const struct kp_costrules *const x = f->x;
+    struct kp_cost_rule rule = {0.05, KP_RULE_MILD, "loop-in-function", "",
                                 "Replace the loop by one operator over all iterations: a matrix product, a cumulative "
                                 "sum, a convolution, or a scan in chunks. Or compile its body with torch.compile. The "
                                 "cost is all of this call; one operator saves half of it or more."};
@@ -155,7 +158,7 @@ static void loops_tell(struct own_functions *f, struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const n = &x->tree->nodes[i];
         if (!loops(f, i)) continue;
-        kp_cost_add(&f->loops, x, -1, n->start_ns, n->end_ns, 1);
+        kp_cost_add(&f->loops, -1, n->start_ns, n->end_ns, 1); /* its lines are the place */
         lines_charge(f, (int32_t)i);
         if (!most || of[f->of[i]].ns > most->ns) most = &of[f->of[i]];
     }
@@ -169,8 +172,7 @@ static void loops_tell(struct own_functions *f, struct kp_costrules *x)
                               name[bytes] ? "backward" : "forward", (int)bytes, name,
                               (double)most->ops / (double)most->calls, kp_kineto_text(x->tree->trace, most->most));
     }
-    struct kp_finding *const told = kp_cost_tell(&f->loops, x, &rule);
-    if (told) told->is_critical = false; /* each iteration may need the one before */
+    kp_cost_tell(&f->loops, &rule);
 }
 
 /* Of what does not loop: the time without an op. */
@@ -178,12 +180,10 @@ static void bare_charge(struct own_functions *f)
 {
     const struct kp_costrules *const x = f->x;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *const n = &x->tree->nodes[i];
         const int32_t around = kp_costrules_is_op(x, i) ? op_around(x, i) : -1;
-        if (is_python_backward(x, (int32_t)i) && !loops(f, i))
-            kp_cost_add(&f->bare, x, (int32_t)i, n->start_ns, n->end_ns, 1);
+        if (is_python_backward(x, (int32_t)i) && !loops(f, i)) kp_cost_add_node(&f->bare, i, 1);
         if (around >= 0 && is_python_backward(x, around) && !loops(f, (size_t)around))
-            kp_cost_add(&f->bare, x, around, n->start_ns, n->end_ns, -1);
+            kp_cost_add(&f->bare, around, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, -1);
     }
 }
 
@@ -201,9 +201,8 @@ void kp_rules_functions(struct kp_costrules *x)
     }
     loops_judge(&f);
     bare_charge(&f);
-    loops_tell(&f, x);
-    struct kp_finding *const told = kp_cost_tell(&f.bare, x, &bare);
-    if (told) told->is_critical = false; /* what an extension computes may be needed */
+    loops_tell(&f);
+    kp_cost_tell(&f.bare, &bare);
     kp_keyindex_fini(&f.by_name);
     free(f.of);
 }

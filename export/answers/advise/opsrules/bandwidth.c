@@ -91,7 +91,7 @@ void kp_rules_bandwidth(struct kp_costrules *x)
         const struct kp_device_work *w = &x->works[i];
         const double share = w->part == KP_SPLIT_COMPUTE ? kernel_gbps(x, w) / most : 0;
         if (share <= 0 || share >= SHARE_SLOW || share > SHARE_WRONG) continue;
-        kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1 - share / SHARE_REACHED);
+        kp_cost_add_work(&cost, w, 1 - share / SHARE_REACHED);
     }
-    kp_cost_tell(&cost, x, &slow);
+    kp_cost_tell(&cost, &slow);
 }

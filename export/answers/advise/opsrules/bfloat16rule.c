@@ -32,8 +32,8 @@ void kp_rules_bfloat16(struct kp_costrules *x)
         "Compute in float32 on this CPU: no torch.autocast(\"cpu\"), no model.bfloat16(). The cost is about nine "
         "tenths of the time of matrix products and convolutions with bfloat16 inputs."};
     if (x->out->has_gpu || !is_slow_cpu(x)) return;
-    struct kp_typed_ops d = {.x = x, .cost = kp_cost_open(x)};
+    struct kp_typed_ops d = {.cost = kp_cost_open(x)};
     kp_typed_ops_charge(&d, KP_TYPES_BFLOAT16, saved_of);
-    if (d.ns > 0 && d.ns >= SHARE_LEAST * d.all_ns) kp_cost_tell(&d.cost, x, &rule);
+    if (d.ns > 0 && d.ns >= SHARE_LEAST * d.all_ns) kp_cost_tell(&d.cost, &rule);
     else kp_cost_drop(&d.cost);
 }

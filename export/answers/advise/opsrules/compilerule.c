@@ -10,19 +10,19 @@
 #include <stdlib.h>
 
 #include "export/answers/advise/opsrules/opsrules.h"
+#include "export/show/shapetext.h"
 
 static const struct kp_cost_rule rule = {
-    0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_COMPILE, "torch.compile recompiles during the run",
+    0.05, 1u << KP_SPLIT_IDLE | KP_RULE_TELLS_STEPS, KP_FINDING_COMPILE, "torch.compile recompiles during the run",
     "Find out why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim). `kprof run "
     "--record-shapes` shows which sizes change."};
 
 enum { STEPS_WARM = 2 }; /* a program compiles in its first steps */
 #define REGION "Torch-Compiled Region"
-enum { INPUTS_MOST = 64, DIMS_MOST = 8, REGIONS_MOST = 64 };
+enum { INPUTS_MOST = 64, REGIONS_MOST = 64 };
 
 struct compile_sum {
     struct kp_cost cost;
-    const struct kp_costrules *x;
     int64_t until;
 };
 
@@ -31,7 +31,7 @@ static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_
     struct compile_sum *sum = context;
     if (start_ns < sum->until) start_ns = sum->until;
     if (start_ns >= end_ns) return;
-    kp_cost_add(&sum->cost, sum->x, node, start_ns, end_ns, 1);
+    kp_cost_add(&sum->cost, node, start_ns, end_ns, 1);
     sum->until = end_ns;
 }
 
@@ -39,7 +39,7 @@ static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_
 
 struct input_sizes {
     size_t dims;
-    long least[DIMS_MOST], most[DIMS_MOST];
+    double least[KP_DIMS_MOST], most[KP_DIMS_MOST];
 };
 struct sizes {
     struct input_sizes of[INPUTS_MOST];
@@ -47,30 +47,14 @@ struct sizes {
     bool is_other; /* calls of another number of inputs or dimensions */
 };
 
-/* Reads "[8, 28, 64]" of a list. Returns what follows; NULL: it is another text. */
-static const char *dims_read(const char *at, long *out, size_t *count)
-{
-    *count = 0;
-    if (*at++ != '[') return NULL;
-    while (*at != ']') {
-        char *end;
-        const long value = strtol(at, &end, 10);
-        if (end == at || *count == DIMS_MOST) return NULL;
-        out[(*count)++] = value;
-        at = end;
-        while (*at == ',' || *at == ' ') at++;
-    }
-    return at + 1;
-}
-
-static void dims_take(struct sizes *s, size_t input, const long *dims, size_t count)
+static void dims_take(struct sizes *s, size_t input, const struct kp_dims *dims)
 {
     struct input_sizes *const of = &s->of[input];
-    if (!s->calls) of->dims = count;
-    s->is_other |= of->dims != count;
-    for (size_t d = 0; d < count && !s->is_other; d++) {
-        if (!s->calls || dims[d] < of->least[d]) of->least[d] = dims[d];
-        if (!s->calls || dims[d] > of->most[d]) of->most[d] = dims[d];
+    if (!s->calls) of->dims = dims->count;
+    s->is_other |= of->dims != dims->count;
+    for (size_t d = 0; d < dims->count && !s->is_other; d++) {
+        if (!s->calls || dims->of[d] < of->least[d]) of->least[d] = dims->of[d];
+        if (!s->calls || dims->of[d] > of->most[d]) of->most[d] = dims->of[d];
     }
 }
 
@@ -78,16 +62,12 @@ static void dims_take(struct sizes *s, size_t input, const long *dims, size_t co
 static void shapes_take(struct sizes *s, const char *text)
 {
     size_t input = 0;
-    const char *at = *text == '[' ? text + 1 : NULL;
-    while (at && *at == '[' && input < INPUTS_MOST) {
-        long dims[DIMS_MOST];
-        size_t count;
-        at = dims_read(at, dims, &count);
-        if (!at) break;
-        dims_take(s, input++, dims, count);
-        while (*at == ',' || *at == ' ') at++;
+    struct kp_dims dims;
+    for (; input < INPUTS_MOST && kp_shapetext_dims(&dims, text, input); input++) {
+        if (dims.is_other) return;
+        dims_take(s, input, &dims);
     }
-    if (!at || !input) return;
+    if (!input) return;
     s->is_other |= s->calls && s->count != input;
     s->count = input;
     s->calls++;
@@ -122,13 +102,13 @@ static const char *sizes_text(const struct kp_costrules *x, long *dim)
 {
     const struct sizes s = sizes_find(x);
     for (size_t i = 0; i < s.count && s.calls > 1 && !s.is_other; i++) {
-        char text[DIMS_MOST * 48] = "";
+        char text[KP_DIMS_MOST * 48] = "";
         size_t used = 0;
         *dim = -1;
         for (size_t d = 0; d < s.of[i].dims; d++) {
-            const long least = s.of[i].least[d], most = s.of[i].most[d];
+            const double least = s.of[i].least[d], most = s.of[i].most[d];
             if (least != most && *dim < 0) *dim = (long)d;
-            used += (size_t)snprintf(text + used, sizeof text - used, least == most ? "%s%ld" : "%s%ld..%ld",
+            used += (size_t)snprintf(text + used, sizeof text - used, least == most ? "%s%.0f" : "%s%.0f..%.0f",
                                      d ? ", " : "", least, most);
         }
         if (*dim >= 0) return kp_costrules_text(x, " (input %zu is (%s))", i, text);
@@ -173,13 +153,10 @@ static bool is_first(const struct kp_costrules *x, const struct kp_step *step)
 /* The median of the steps that compile nothing; 0: all do. */
 static double usual_of(const struct kp_costrules *x, const double *of)
 {
-    double *const lengths = kp_kineto_room(x->out->steps + 1, sizeof *lengths);
-    size_t count = 0;
+    struct kp_sample lengths = {0};
     for (size_t i = 0; i < x->out->steps; i++)
-        if (!(of[i] > 0)) lengths[count++] = (double)x->splits[i].step_ns;
-    const double median = count ? kp_quantile(lengths, count, 0.5) : 0;
-    free(lengths);
-    return median;
+        if (!(of[i] > 0)) kp_sample_add(&lengths, (double)x->splits[i].step_ns);
+    return kp_sample_end(&lengths, 0.5);
 }
 
 /* Charges all that these steps have more. Returns how much of it, a step that compiles, was seen as such. */
@@ -204,8 +181,8 @@ static void compiled_tell(struct kp_costrules *x, struct kp_finding *f, const si
     const char *const sizes = sizes_text(x, &dim);
     const double each = f->step_ns * (double)x->out->steps / (double)count;
     f->what = kp_costrules_text(x, "torch.compile compiles again in %s%s: %.1f ms%s, %.1f of them before forward runs",
-                                kp_costrules_numbers(x, at, count), sizes, each / 1e6, count > 1 ? " each" : "",
-                                seen_ns / 1e6);
+                                kp_costrules_numbers(x, at, count, KP_NUMBERS_MOST, ""), sizes, each / 1e6,
+                                count > 1 ? " each" : "", seen_ns / 1e6);
     if (dim >= 0)
         f->change = kp_costrules_text(x,
                                       "Mark that size as one that changes: torch._dynamo.mark_dynamic(tensor, %ld), or "
@@ -217,7 +194,7 @@ static void compiled_tell(struct kp_costrules *x, struct kp_finding *f, const si
 
 void kp_rules_compiling(struct kp_costrules *x)
 {
-    struct compile_sum sum = {.cost = kp_cost_open(x), .x = x, .until = INT64_MIN};
+    struct compile_sum sum = {.cost = kp_cost_open(x), .until = INT64_MIN};
     kp_compiles_each(x->tree, compile_charge, &sum);
     struct kp_cost cost = sum.cost;
     const size_t steps = x->out->steps;
@@ -227,13 +204,9 @@ void kp_rules_compiling(struct kp_costrules *x)
         if (x->out->has_gpu && cost.of[i] > 0) cost.of[i] = (double)x->splits[i].cause_ns[KP_IDLE_COMPILE];
     }
     const double seen = excess_charge(x, cost.of, at, &count);
-    double *const told = kp_kineto_room(steps + 1, sizeof *told);
-    memcpy(told, cost.of, steps * sizeof *told);
     cost.least = count == 1 && !is_first(x, &x->chosen->steps[at[0]]);
-    struct kp_finding *const f = kp_cost_tell(&cost, x, &rule);
+    struct kp_finding *const f = kp_cost_tell(&cost, &rule);
     if (f && !f->line) kp_costplaces_tell(&x->places->causes[KP_IDLE_COMPILE], x->tree->trace, f);
     if (f && count) compiled_tell(x, f, at, count, seen);
-    if (f) kp_costrules_told(x, told);
-    free(told);
     free(at);
 }

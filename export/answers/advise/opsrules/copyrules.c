@@ -13,22 +13,15 @@ static const struct kp_cost_rule joined = {
 
 enum { JOIN_LEAST = 5, JOIN_COPY_MOST_NS = 1000000, JOIN_GAP_MOST_NS = 1000000 };
 
-/* What of a time has neither compute nor communication. */
-static double exposed_share(const struct kp_costrules *x, int64_t start_ns, int64_t end_ns)
-{
-    const int64_t hidden = kp_spans_between(&x->places->computed, start_ns, end_ns);
-    return end_ns > start_ns ? (double)(end_ns - start_ns - hidden) / (double)(end_ns - start_ns) : 0;
-}
-
 static void pageable_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
         if (w->part != KP_SPLIT_COPIES || !strstr(kp_costrules_name(x, w->node), "Pageable")) continue;
-        kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, exposed_share(x, w->start_ns, w->end_ns));
+        kp_cost_add_work(&cost, w, kp_cost_exposed(x, w->start_ns, w->end_ns));
     }
-    kp_cost_tell(&cost, x, &pageable);
+    kp_cost_tell(&cost, &pageable);
 }
 
 /* A run of little copies of one kind, with no kernel between them. */
@@ -40,14 +33,14 @@ struct copy_run {
 };
 
 /* Joined, the bytes would take as long as at the best speed among them; without sizes as long as the longest. */
-static void run_charge(const struct copy_run *run, struct kp_cost *cost, const struct kp_costrules *x)
+static void run_charge(const struct copy_run *run, struct kp_cost *cost)
 {
     if (run->count < JOIN_LEAST) return;
     const double all = (double)(run->end_ns - run->first->start_ns);
     const double one = run->best > 0 ? run->bytes / run->best : (double)run->longest_ns;
     const double part = all > one ? (all - one) / all : 0;
-    kp_cost_add(cost, x, kp_costrules_place(run->first), run->first->start_ns, run->end_ns,
-                part * exposed_share(x, run->first->start_ns, run->end_ns));
+    kp_cost_add(cost, kp_costrules_place(run->first), run->first->start_ns, run->end_ns,
+                part * kp_cost_exposed(cost->x, run->first->start_ns, run->end_ns));
 }
 
 static bool run_goes_on(const struct copy_run *run, const struct kp_costrules *x, const struct kp_device_work *w)
@@ -82,13 +75,13 @@ static void joined_judge(struct kp_costrules *x)
         const struct kp_device_work *w = &x->works[i];
         const bool is_little = is_little_copy(x, w);
         if (!is_little || !run_goes_on(&run, x, w)) {
-            run_charge(&run, &cost, x);
+            run_charge(&run, &cost);
             run = (struct copy_run){0};
         }
         if (is_little) run_add(&run, w);
     }
-    run_charge(&run, &cost, x);
-    kp_cost_tell(&cost, x, &joined);
+    run_charge(&run, &cost);
+    kp_cost_tell(&cost, &joined);
 }
 
 void kp_rules_copies(struct kp_costrules *x)

@@ -29,28 +29,22 @@ static bool has_doubles(const struct kp_costrules *x, size_t node)
 
 bool kp_float64_is_product(const char *op)
 {
-    static const char *const parts[] = {"mm", "conv", "linear", "matmul", "attention", "lstm", "gru"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(op, parts[i])) return true;
-    return false;
+    return KP_NAME_HAS(op, "mm", "conv", "linear", "matmul", "attention", "lstm", "gru");
 }
 
 /* It computes nothing: a name of the same numbers. */
 static bool is_view(const char *op)
 {
-    static const char *const names[] = {"aten::detach", "detach",      "aten::view",      "aten::reshape",
-                                        "aten::t",      "aten::alias", "aten::transpose", "aten::unsqueeze",
-                                        "aten::expand", NULL};
-    return kp_name_is_one_of(op, names);
+    return KP_NAME_IS(op, "aten::detach", "detach", "aten::view", "aten::reshape", "aten::t", "aten::alias",
+                      "aten::transpose", "aten::unsqueeze", "aten::expand");
 }
 
 /* Of each number it takes many times as long as a sum. */
 static bool is_function(const char *op)
 {
-    static const char *const ops[] = {"aten::tanh", "aten::exp",      "aten::sigmoid",  "aten::gelu", "aten::log",
-                                      "aten::sin",  "aten::cos",      "aten::_softmax", "aten::erf",  "aten::silu",
-                                      "aten::pow",  "aten::softplus", "aten::gelu_",    NULL};
-    return kp_name_is_one_of(op, ops);
+    return KP_NAME_IS(op, "aten::tanh", "aten::exp", "aten::sigmoid", "aten::gelu", "aten::log", "aten::sin",
+                      "aten::cos", "aten::_softmax", "aten::erf", "aten::silu", "aten::pow", "aten::softplus",
+                      "aten::gelu_");
 }
 
 static double saved_elementwise(double largest)
@@ -89,25 +83,18 @@ static int32_t op_of(const struct kp_costrules *x, const struct kp_device_work *
     return i;
 }
 
-static bool is_of_doubles(const char *kernel)
-{
-    static const char *const parts[] = {"<double", " double", "dgemm", "d884gemm", "f64f64", "DoubleT"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(kernel, parts[i])) return true;
-    return false;
-}
-
 /* By its name, or by the op that launched it. */
 static bool is_double_work(const struct kp_costrules *x, const struct kp_device_work *w)
 {
-    if (is_of_doubles(kp_costrules_name(x, w->node))) return true;
     const int32_t op = op_of(x, w);
+    if (KP_NAME_HAS(kp_costrules_name(x, w->node), "<double", " double", "dgemm", "d884gemm", "f64f64", "DoubleT"))
+        return true;
     return op >= 0 && has_doubles(x, (size_t)op);
 }
 
 static void works_charge(struct kp_typed_ops *d)
 {
-    const struct kp_costrules *const x = d->x;
+    const struct kp_costrules *const x = d->cost.x;
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *const w = &x->works[i];
         if (w->part != KP_SPLIT_COMPUTE) continue;
@@ -116,25 +103,22 @@ static void works_charge(struct kp_typed_ops *d)
         if (!is_double_work(x, w)) continue;
         d->ns += ns;
         const int32_t op = op_of(x, w);
-        kp_cost_add(&d->cost, x, kp_costrules_place(w), w->start_ns, w->end_ns,
-                    op < 0 ? SAVED : saved_of(x, (size_t)op));
+        kp_cost_add_work(&d->cost, w, op < 0 ? SAVED : saved_of(x, (size_t)op));
     }
 }
 
 void kp_typed_ops_charge(struct kp_typed_ops *d, uint8_t types, double (*part_of)(const struct kp_costrules *, size_t))
 {
-    const struct kp_costrules *const x = d->x;
+    const struct kp_costrules *const x = d->cost.x;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *const node = &x->tree->nodes[i];
-        if (!kp_costrules_is_op(x, i) || !kp_spans_has(&x->chosen->in_steps, node->start_ns)) continue;
+        if (!kp_costrules_is_op(x, i) || !kp_costrules_in_steps(x, i)) continue;
         const double ns = kp_slowerops_self_ns(x->tree, i);
         d->all_ns += ns;
         if (!(kp_tree_event(x->tree, i)->device_type & types) || !(ns > 0)) continue;
         const double saved = part_of(x, i);
         if (!(saved > 0)) continue;
         d->ns += ns;
-        kp_cost_add(&d->cost, x, (int32_t)i, node->start_ns, node->end_ns,
-                    saved * ns / (double)(node->end_ns - node->start_ns));
+        kp_cost_add_node(&d->cost, i, saved * ns / (double)kp_costrules_ns(x, i));
     }
 }
 
@@ -144,16 +128,13 @@ static const char *line_text(const struct kp_costrules *x, int32_t node)
     return line ? kp_costrules_text(x, " at %s", kp_kineto_text(x->tree->trace, line)) : "";
 }
 
-static bool is_conversion(const char *op) { return strcmp(op, "aten::to") == 0 || strcmp(op, "aten::_to_copy") == 0; }
-
 /* Which op of the second step made the first double: the first step may still have another begin. */
 static const char *origin_text(const struct kp_costrules *x)
 {
-    const struct kp_chosen *const c = x->chosen;
-    const struct kp_step *const step = &c->steps[c->step_count > 1];
+    const struct kp_step *const step = &x->chosen->steps[x->chosen->step_count > 1];
     int32_t made = -1;
     for (size_t i = kp_longsteps_node(x->tree, step->start_ns);
-         c->step_count && i < x->tree->count && x->tree->nodes[i].start_ns < step->end_ns; i++) {
+         i < x->tree->count && x->tree->nodes[i].start_ns < step->end_ns; i++) {
         const char *const name = kp_costrules_name(x, (int32_t)i);
         if (!kp_costrules_is_op(x, i) || is_view(name) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
         if (has_doubles(x, i) && made >= 0 &&
@@ -161,14 +142,14 @@ static const char *origin_text(const struct kp_costrules *x)
             return kp_costrules_text(x, "; %s%s creates the first one", kp_costrules_name(x, made), line_text(x, made));
         if (has_doubles(x, i))
             return kp_costrules_text(x, "; %s%s is the first to receive float64", name, line_text(x, (int32_t)i));
-        made = is_conversion(name) ? (int32_t)i : -1;
+        made = KP_NAME_IS(name, "aten::to", "aten::_to_copy") ? (int32_t)i : -1;
     }
     return "";
 }
 
 void kp_rules_float64(struct kp_costrules *x)
 {
-    struct kp_typed_ops d = {.x = x, .cost = kp_cost_open(x)};
+    struct kp_typed_ops d = {.cost = kp_cost_open(x)};
     struct kp_cost_rule rule = {0.10, 0, "float64", "", ""};
     if (x->out->has_gpu) works_charge(&d);
     else kp_typed_ops_charge(&d, KP_TYPES_DOUBLE, saved_of);
@@ -188,5 +169,5 @@ void kp_rules_float64(struct kp_costrules *x)
             : "Compute in float32: tensor.float() where data comes in (arrays of numpy are float64), and no "
               "model.double() and no set_default_dtype(). The cost is half of the time of large ops, and less "
               "of small ones.";
-    kp_cost_tell(&d.cost, x, &rule);
+    kp_cost_tell(&d.cost, &rule);
 }

@@ -26,18 +26,14 @@ struct kernel_run {
     size_t count;
     int32_t stream;
 };
-typedef double (*run_saves_fn)(const struct kernel_run *run);
 struct run_kind {
     const struct kp_cost_rule *rule;
     bool (*is_in)(const char *name);
-    run_saves_fn saves; /* ns */
+    double (*saves)(const struct kernel_run *run); /* ns */
     size_t most;
 };
 
-static bool is_elementwise(const char *name)
-{
-    return strstr(name, "elementwise_kernel") || strstr(name, "multi_tensor");
-}
+static bool is_elementwise(const char *name) { return KP_NAME_HAS(name, "elementwise_kernel", "multi_tensor"); }
 
 static bool is_any(const char *name) { return name != NULL; }
 
@@ -54,12 +50,11 @@ static double graph_saves(const struct kernel_run *run)
     return (double)(run->end_ns - run->start_ns - run->sum_ns);
 }
 
-static void run_charge(const struct run_kind *kind, const struct kernel_run *run, struct kp_cost *cost,
-                       const struct kp_costrules *x)
+static void run_charge(const struct run_kind *kind, const struct kernel_run *run, struct kp_cost *cost)
 {
     const double saved = run->count ? kind->saves(run) : 0;
     if (saved <= 0) return;
-    kp_cost_add(cost, x, kp_costrules_place(run->first), run->start_ns, run->end_ns,
+    kp_cost_add(cost, kp_costrules_place(run->first), run->start_ns, run->end_ns,
                 saved / (double)(run->end_ns - run->start_ns));
 }
 
@@ -86,13 +81,13 @@ static void runs_judge(struct kp_costrules *x, const struct run_kind *kind)
         const struct kp_device_work *w = &x->works[i];
         const bool is_in = w->part == KP_SPLIT_COMPUTE && w->said && kind->is_in(kp_costrules_name(x, w->node));
         if (!is_in || !run_goes_on(kind, &run, w)) {
-            run_charge(kind, &run, &cost, x);
+            run_charge(kind, &run, &cost);
             run = (struct kernel_run){0};
         }
         if (is_in) run_add(&run, w);
     }
-    run_charge(kind, &run, &cost, x);
-    kp_cost_tell(&cost, x, kind->rule);
+    run_charge(kind, &run, &cost);
+    kp_cost_tell(&cost, kind->rule);
 }
 
 void kp_rules_fusing(struct kp_costrules *x)

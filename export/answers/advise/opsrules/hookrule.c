@@ -9,13 +9,6 @@
 
 #include <stdlib.h>
 
-struct hooks {
-    const struct kp_costrules *x;
-    struct kp_cost cost;
-    bool *sends; /* by node of autograd: a collective begins in its hook */
-    size_t collectives;
-};
-
 /* The node of autograd in which a hook runs this op, as its outermost one; -1: it is none. */
 static int32_t engine_of(const struct kp_costrules *x, size_t node)
 {
@@ -26,44 +19,28 @@ static int32_t engine_of(const struct kp_costrules *x, size_t node)
     return line && line != kp_ownline_of(trace, kp_tree_event(x->tree, (size_t)around)->stack) ? around : -1;
 }
 
-static bool is_collective(const struct kp_costrules *x, size_t node)
-{
-    return kp_node_is(x->tree, node, KP_NAME_COMM_OP);
-}
-
-static void hooks_charge(struct hooks *h)
-{
-    const struct kp_costrules *const x = h->x;
-    for (size_t i = 0; i < x->tree->count; i++) {
-        const int32_t engine = engine_of(x, i);
-        const struct kp_node *const n = &x->tree->nodes[i];
-        if (engine >= 0 && h->sends[engine] && !is_collective(x, i))
-            kp_cost_add(&h->cost, x, (int32_t)i, n->start_ns, n->end_ns, 1);
-    }
-}
-
 void kp_rules_hooks(struct kp_costrules *x)
 {
-    struct hooks h = {.x = x, .cost = kp_cost_open(x)};
-    h.sends = kp_kineto_zeros(x->tree->count + 1, sizeof *h.sends);
+    struct kp_cost cost = kp_cost_open(x);
+    int32_t *const engines = kp_kineto_room(x->tree->count + 1, sizeof *engines);
+    bool *const sends = kp_kineto_zeros(x->tree->count + 1, sizeof *sends); /* by node of autograd: its hook does */
     for (size_t i = 0; i < x->tree->count; i++) {
-        const int32_t engine = is_collective(x, i) ? engine_of(x, i) : -1;
-        if (engine < 0) continue;
-        h.sends[engine] = true;
-        h.collectives++;
+        engines[i] = engine_of(x, i);
+        if (engines[i] >= 0 && kp_node_is(x->tree, i, KP_NAME_COMM_OP)) sends[engines[i]] = true;
     }
-    if (h.collectives) hooks_charge(&h);
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (engines[i] >= 0 && sends[engines[i]] && !kp_node_is(x->tree, i, KP_NAME_COMM_OP))
+            kp_cost_add_node(&cost, i, 1);
     const struct kp_cost_rule rule = {
-        0.10, 0, "hook-before-collective",
+        0.10, KP_RULE_MILD, "hook-before-collective", /* without it the collectives may take longer */
         kp_costrules_text(x,
                           "a hook of the backward pass computes on gradients before it sends them (the step waits "
                           "%.3g ms for collectives)",
                           x->out->mean_ns[KP_SPLIT_COMM] / 1e6),
         "Run without the hook and compare the steps. It pays where it makes what is sent much smaller, and the network "
-        "is "
-        "slow: a tensor that keeps its size, with zeros in it, saves nothing. torch has fp16_compress_hook and "
+        "is slow: a tensor that keeps its size, with zeros in it, saves nothing. torch has fp16_compress_hook and "
         "powerSGD_hook."};
-    struct kp_finding *const told = kp_cost_tell(&h.cost, x, &rule);
-    if (told) told->is_critical = false; /* without it the collectives may take longer */
-    free(h.sends);
+    kp_cost_tell(&cost, &rule);
+    free(engines);
+    free(sends);
 }

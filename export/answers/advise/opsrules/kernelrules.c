@@ -23,7 +23,7 @@ static const struct kp_cost_rule unstable = {0.05, 0, "unstable-kernels",
                                              "runs at the same time: heat or another process may slow it down."};
 
 static const struct kp_cost_rule float32 = {
-    0.10, 0, "mixed-precision",
+    0.10, KP_RULE_MILD, "mixed-precision", /* it is an upper bound, and changes what is computed */
     "most of the GPU time is float32 products and convolutions; 16 bits save at most half of it",
     "Compute forward and loss in torch.autocast(\"cuda\", torch.bfloat16). Other operators then move less memory as "
     "well."};
@@ -57,16 +57,21 @@ static bool lacks_tensor_cores(const char *name)
 
 static double major_of(const struct kp_costrules *x) { return kp_costrules_fact(x, "deviceProperties.computeMajor"); }
 
+/* Charges the kernels of such names. */
+static struct kp_finding *kernels_judge(struct kp_costrules *x, bool (*is)(const char *name),
+                                        const struct kp_cost_rule *rule)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    for (size_t i = 0; i < x->work_count; i++)
+        if (x->works[i].part == KP_SPLIT_COMPUTE && is(kp_costrules_name(x, x->works[i].node)))
+            kp_cost_add_work(&cost, &x->works[i], 1);
+    return kp_cost_tell(&cost, rule);
+}
+
 static void tensor_cores_judge(struct kp_costrules *x)
 {
     const double major = major_of(x);
-    struct kp_cost cost = kp_cost_open(x);
-    for (size_t i = 0; i < x->work_count && major >= 7; i++) {
-        const struct kp_device_work *w = &x->works[i];
-        if (w->part == KP_SPLIT_COMPUTE && lacks_tensor_cores(kp_costrules_name(x, w->node)))
-            kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1);
-    }
-    struct kp_finding *f = kp_cost_tell(&cost, x, &tensor_cores);
+    struct kp_finding *const f = major >= 7 ? kernels_judge(x, lacks_tensor_cores, &tensor_cores) : NULL;
     if (f && major == 7)
         f->change = "Use them: torch.autocast(\"cuda\", torch.float16); this GPU has no tensor cores for float32.";
 }
@@ -102,37 +107,23 @@ static void float32_judge(struct kp_costrules *x)
 {
     const double major = major_of(x), computes = x->out->mean_ns[KP_SPLIT_COMPUTE];
     struct kp_cost cost = kp_cost_open(x), all = kp_cost_open(x);
-    double ns = 0;
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
         const bool is_product = is_float32_left(x, w);
-        if (is_product) kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, FLOAT32_SAVES);
-        if (is_product || is_layout(kp_costrules_name(x, w->node)))
-            kp_cost_add(&all, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1);
+        if (is_product) kp_cost_add_work(&cost, w, FLOAT32_SAVES);
+        if (is_product || is_layout(kp_costrules_name(x, w->node))) kp_cost_add_work(&all, w, 1);
     }
-    for (size_t i = 0; i < x->chosen->step_count; i++) ns += all.of[i] / (double)x->chosen->step_count;
-    const bool is_most = major >= 7 && computes >= SHARE_COMPUTES * x->out->step_ns && ns >= SHARE_FLOAT32 * computes;
+    const bool is_most =
+        major >= 7 && computes >= SHARE_COMPUTES * x->out->step_ns && kp_cost_mean(&all) >= SHARE_FLOAT32 * computes;
     kp_cost_drop(&all);
     if (!is_most) {
         kp_cost_drop(&cost);
         return;
     }
-    struct kp_finding *f = kp_cost_tell(&cost, x, &float32);
-    if (f) f->is_critical = false; /* it is an upper bound, and changes what is computed */
+    struct kp_finding *f = kp_cost_tell(&cost, &float32);
     if (f && major == 7)
         f->change = "Compute forward and loss in torch.autocast(\"cuda\", torch.float16), with a torch.amp.GradScaler. "
                     "Other operators then move less memory as well.";
-}
-
-static void layout_judge(struct kp_costrules *x)
-{
-    struct kp_cost cost = kp_cost_open(x);
-    for (size_t i = 0; i < x->work_count; i++) {
-        const struct kp_device_work *w = &x->works[i];
-        if (w->part == KP_SPLIT_COMPUTE && is_layout(kp_costrules_name(x, w->node)))
-            kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1);
-    }
-    kp_cost_tell(&cost, x, &layout);
 }
 
 /* ---- blocks ---- */
@@ -151,9 +142,9 @@ static void few_blocks_judge(struct kp_costrules *x)
         if (w->end_ns > busy_until) busy_until = w->end_ns;
         const double blocks = w->said ? (double)w->said->blocks_per_sm : -1;
         if (blocks > 0 && blocks < FULL_ENOUGH && from < to)
-            kp_cost_add(&cost, x, kp_costrules_place(w), from, to, 1 - blocks);
+            kp_cost_add(&cost, kp_costrules_place(w), from, to, 1 - blocks);
     }
-    kp_cost_tell(&cost, x, &few_blocks);
+    kp_cost_tell(&cost, &few_blocks);
 }
 
 /* ---- unstable ---- */
@@ -212,18 +203,18 @@ static void unstable_judge(struct kp_costrules *x)
         const struct kp_device_work *w = &x->works[i];
         const double usual = is_grouped(x, w) ? of[kp_keyindex_get(&groups, group_key(x, w))].sum : -1;
         if (usual >= 0 && (double)(w->end_ns - w->start_ns) > usual)
-            kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns + (int64_t)usual, w->end_ns, 1);
+            kp_cost_add(&cost, kp_costrules_place(w), w->start_ns + (int64_t)usual, w->end_ns, 1);
     }
     for (size_t g = 0; g < groups.count; g++) free(of[g].times);
     kp_keyindex_fini(&groups);
-    kp_cost_tell(&cost, x, &unstable);
+    kp_cost_tell(&cost, &unstable);
 }
 
 void kp_rules_kernels(struct kp_costrules *x)
 {
     tensor_cores_judge(x);
     float32_judge(x);
-    layout_judge(x);
+    kernels_judge(x, is_layout, &layout);
     few_blocks_judge(x);
     unstable_judge(x);
 }

@@ -41,10 +41,10 @@ static void blocking_judge(struct kp_costrules *x)
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
         if (w->part == KP_SPLIT_COPIES || w->call < 0) continue;
-        const int64_t ns = blocked_ns(x, w);
+        const bool is_blocked = blocked_ns(x, w) > 0;
         launches++;
-        blocked += ns > 0;
-        if (ns) kp_cost_add(&cost, x, w->call, w->start_ns, w->end_ns, 1);
+        blocked += is_blocked;
+        if (is_blocked) kp_cost_add_work(&cost, w, 1);
     }
     const bool is_set = launches >= LAUNCHES_LEAST && blocked > launches / 2;
     for (size_t i = 0; i < x->chosen->step_count; i++) {
@@ -52,24 +52,18 @@ static void blocking_judge(struct kp_costrules *x)
         if (cost.of[i] > idle) cost.of[i] = idle;
         if (!is_set) cost.of[i] = 0;
     }
-    kp_cost_tell(&cost, x, &blocking);
+    kp_cost_tell(&cost, &blocking);
 }
 
 /* ---- the queue ---- */
 
 KP_ORDER_NUMBERS(time_order, int64_t)
 
-/* Works that had begun before a time. */
-static size_t begun_before(const struct kp_costrules *x, int64_t ns)
-{
-    return kp_rows_from(x->works, x->work_count, sizeof *x->works, ns);
-}
-
 /* How many works were launched before a call and had not begun when it did. `launched`: times of calls, sorted. */
 static bool is_full(const struct kp_costrules *x, const int64_t *launched, size_t count, const struct kp_node *call)
 {
     const size_t before = kp_rows_from(launched, count, sizeof *launched, call->start_ns);
-    const size_t begun = begun_before(x, call->start_ns);
+    const size_t begun = kp_rows_from(x->works, x->work_count, sizeof *x->works, call->start_ns);
     return before >= begun + QUEUE_FULL;
 }
 
@@ -84,25 +78,17 @@ static double kernel_mean(const struct kp_costrules *x)
     return count > 0 ? all / count : 0;
 }
 
-static double call_ns(const struct kp_costrules *x, size_t work)
-{
-    const struct kp_node *call = &x->tree->nodes[x->works[work].call];
-    return (double)(call->end_ns - call->start_ns);
-}
-
 struct queue_calls {
-    int64_t *launched; /* when, sorted */
-    double *free_ns;   /* how long calls last that find room */
-    bool *is_full;     /* by work */
-    size_t count, free_count;
+    int64_t *launched;        /* when, sorted */
+    struct kp_sample free_ns; /* how long calls last that find room */
+    bool *is_full;            /* by work */
+    size_t count;
 };
 
 static void calls_list(struct queue_calls *q, const struct kp_costrules *x)
 {
-    size_t room[3] = {0};
-    q->launched = kp_kineto_grow(NULL, &room[0], x->work_count + 1, sizeof *q->launched);
-    q->free_ns = kp_kineto_grow(NULL, &room[1], x->work_count + 1, sizeof *q->free_ns);
-    q->is_full = kp_kineto_grow(NULL, &room[2], x->work_count + 1, sizeof *q->is_full);
+    q->launched = kp_kineto_room(x->work_count + 1, sizeof *q->launched);
+    q->is_full = kp_kineto_room(x->work_count + 1, sizeof *q->is_full);
     for (size_t i = 0; i < x->work_count; i++)
         if (kp_costrules_is_launch(x, &x->works[i]))
             q->launched[q->count++] = x->tree->nodes[x->works[i].call].start_ns;
@@ -110,7 +96,7 @@ static void calls_list(struct queue_calls *q, const struct kp_costrules *x)
     for (size_t i = 0; i < x->work_count; i++) {
         const int32_t call = kp_costrules_is_launch(x, &x->works[i]) ? x->works[i].call : -1;
         q->is_full[i] = call >= 0 && is_full(x, q->launched, q->count, &x->tree->nodes[call]);
-        if (call >= 0 && !q->is_full[i]) q->free_ns[q->free_count++] = call_ns(x, i);
+        if (call >= 0 && !q->is_full[i]) kp_sample_add(&q->free_ns, (double)kp_costrules_ns(x, (size_t)call));
     }
 }
 
@@ -120,17 +106,16 @@ static void queue_judge(struct kp_costrules *x)
     struct queue_calls q = {0};
     struct kp_cost cost = kp_cost_open(x);
     if (kernel_mean(x) < SMALL_KERNEL_NS) calls_list(&q, x);
-    const double usual = kp_quantile(q.free_ns, q.free_count, 0.5);
+    const double usual = kp_sample_end(&q.free_ns, 0.5);
     for (size_t i = 0; q.is_full && i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (!q.is_full[i] || call_ns(x, i) <= usual) continue;
+        if (!q.is_full[i] || (double)kp_costrules_ns(x, (size_t)w->call) <= usual) continue;
         const struct kp_node *call = &x->tree->nodes[w->call];
-        kp_cost_add(&cost, x, w->call, call->start_ns + (int64_t)usual, call->end_ns, 1);
+        kp_cost_add(&cost, w->call, call->start_ns + (int64_t)usual, call->end_ns, 1);
     }
     free(q.launched);
-    free(q.free_ns);
     free(q.is_full);
-    kp_cost_tell(&cost, x, &queue_full);
+    kp_cost_tell(&cost, &queue_full);
 }
 
 void kp_rules_launches(struct kp_costrules *x)

@@ -31,7 +31,6 @@ struct loops {
     struct kp_costrules *x;
     struct kp_cost cost;
     struct kp_spans times;
-    bool *is_trained; /* by node: autograd followed it */
     struct loop_run run;
     bool is_crowded;
     size_t reads, taken, computed;
@@ -41,15 +40,14 @@ struct loops {
 
 static bool takes_element(const char *op)
 {
-    static const char *const ops[] = {"aten::select", "aten::slice", "aten::index", "aten::narrow", NULL};
-    return kp_name_is_one_of(op, ops);
+    return KP_NAME_IS(op, "aten::select", "aten::slice", "aten::index", "aten::narrow");
 }
 
 static bool computes(const char *op)
 {
-    static const char *const ops[] = {"aten::detach",  "aten::alias",     "aten::view",   "aten::reshape", "aten::to",
-                                      "aten::squeeze", "aten::unsqueeze", "aten::unbind", "aten::empty",   NULL};
-    return kp_name_begins(op, "aten::") && !kp_name_is_one_of(op, ops) && !takes_element(op);
+    return kp_name_begins(op, "aten::") && !takes_element(op) &&
+           !KP_NAME_IS(op, "aten::detach", "aten::alias", "aten::view", "aten::reshape", "aten::to", "aten::squeeze",
+                       "aten::unsqueeze", "aten::unbind", "aten::empty");
 }
 
 static const struct loop_op *most_of(const struct loop_run *run)
@@ -66,7 +64,7 @@ static void run_end(struct loops *l)
     const struct loop_op *const most = run->function ? most_of(run) : NULL;
     if (most && run->reads + run->taken >= TURNS_LEAST * (1 + run->waits) &&
         (!l->function || kp_gapplace_is_function(l->function, run->function))) {
-        kp_cost_add(&l->cost, l->x, run->first, run->start_ns, run->end_ns, 1);
+        kp_cost_add(&l->cost, run->first, run->start_ns, run->end_ns, 1);
         kp_spans_add(&l->times, run->start_ns, run->end_ns);
         if (!l->function) l->op = most->name;
         l->function = run->function;
@@ -131,13 +129,10 @@ static bool is_torchs(const struct kp_costrules *x, int32_t node)
 static void loops_find(struct loops *l)
 {
     const struct kp_costrules *const x = l->x;
-    for (size_t i = 0; i < x->tree->count; i++)
-        if (x->tree->nodes[i].forward >= 0) l->is_trained[x->tree->nodes[i].forward] = true;
     for (size_t i = 0; i < x->tree->count; i++) {
-        if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
+        if (!kp_costrules_is_outer(x, i)) continue;
         const uint32_t line = kp_costplace_line(x->tree, (int32_t)i);
-        const bool is_in = kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns);
-        if (!is_in || l->is_trained[i] || is_torchs(x, (int32_t)i)) run_end(l);
+        if (!kp_costrules_in_steps(x, i) || x->has_backward[i] || is_torchs(x, (int32_t)i)) run_end(l);
         else if (line) op_take(l, i, kp_kineto_text(x->tree->trace, line));
     }
     run_end(l);
@@ -156,14 +151,6 @@ static const char *change_of(const struct loops *l)
     return "compute all at once, of torch.stack(tensors) or with torch._foreach_ functions, and read once: .tolist().";
 }
 
-static double cost_ns(const struct loops *l)
-{
-    double ns = 0;
-    const size_t steps = l->x->chosen->step_count;
-    for (size_t i = 0; i < steps; i++) ns += l->cost.of[i] / (double)steps;
-    return ns;
-}
-
 /* Told already by another rule of the host. Of input the loop is the other thing to change; reads that are less than
  * half of the loop are told with it alone. */
 static bool is_told(const struct loops *l)
@@ -174,7 +161,7 @@ static bool is_told(const struct loops *l)
         struct kp_finding *const f = kp_costrules_find(l->x, ids[i]);
         if (!f || !f->line || !is_of_run(&of, f->line)) continue;
         if (i == 1) f->change = kp_costrules_text(l->x, "%s Its loop goes one by one: %s", f->change, change_of(l));
-        if (i == 1 || 2 * f->step_ns >= cost_ns(l)) return true;
+        if (i == 1 || 2 * f->step_ns >= kp_cost_mean(&l->cost)) return true;
         *f = l->x->out->findings[--l->x->out->count];
         return false;
     }
@@ -185,7 +172,7 @@ static void loops_tell(struct loops *l)
 {
     struct kp_costrules *const x = l->x;
     struct kp_cost_rule rule = {0.05, 0, "one-by-one", "", ""};
-    const double steps = (double)(x->chosen->step_count + !x->chosen->step_count);
+    const double steps = (double)x->chosen->step_count;
     const char *const name = strchr(l->function, ' ');
     rule.what =
         kp_costrules_text(x, "a loop in%s computes one by one: %.0f times %s per step, and %.0f times %s",
@@ -193,16 +180,14 @@ static void loops_tell(struct loops *l)
                           (double)(l->reads < l->taken ? l->taken : l->reads) / steps,
                           l->reads < l->taken ? "it takes an element of a tensor" : "it reads a value");
     rule.change = kp_costrules_text(x, "Replace the loop: %s", change_of(l));
-    if (kp_cost_tell(&l->cost, x, &rule)) kp_readtimes_idle(&x->read_idle, x, &l->times);
+    if (kp_cost_tell(&l->cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &l->times);
 }
 
 void kp_rules_one_by_one(struct kp_costrules *x)
 {
     struct loops l = {.x = x, .cost = kp_cost_open(x), .is_crowded = kp_costrules_is_crowded(x)};
-    l.is_trained = kp_kineto_zeros(x->tree->count + 1, sizeof *l.is_trained);
     if (!x->out->has_gpu) loops_find(&l);
     if (!l.function || is_told(&l)) kp_cost_drop(&l.cost);
     else loops_tell(&l);
     kp_spans_fini(&l.times);
-    free(l.is_trained);
 }

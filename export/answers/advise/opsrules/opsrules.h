@@ -30,7 +30,6 @@ void kp_rules_bfloat16(struct kp_costrules *rules);         /* bfloat16rule.c */
 /* ---- float64rule.c: ops of one type ---- */
 
 struct kp_typed_ops {
-    const struct kp_costrules *x;
     struct kp_cost cost;
     double ns, all_ns; /* of the ops that are charged, and of all in steps: without the ops in them */
 };

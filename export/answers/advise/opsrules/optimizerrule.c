@@ -28,7 +28,6 @@ struct update {
     bool is_other; /* it is fused already, or what fused=True refuses */
 };
 struct updates {
-    const struct kp_costrules *x;
     struct kp_cost cost;
     struct kp_spans times;
     int32_t range; /* the last that was charged; -1 */
@@ -48,9 +47,9 @@ static const char *fusable_of(const char *range)
 
 static bool is_elementwise(const char *op)
 {
-    static const char *const ops[] = {"mul_", "add_", "addcmul_", "addcdiv_", "lerp_", "div_", "sqrt", "div", NULL};
-    if (!kp_name_begins(op, "aten::")) return false;
-    return kp_name_begins(op, "aten::_foreach_") || kp_name_is_one_of(op + strlen("aten::"), ops);
+    return kp_name_begins(op, "aten::_foreach_") ||
+           KP_NAME_IS(op, "aten::mul_", "aten::add_", "aten::addcmul_", "aten::addcdiv_", "aten::lerp_", "aten::div_",
+                      "aten::sqrt", "aten::div");
 }
 
 static void op_take(struct update *u, const struct kp_costrules *x, size_t i)
@@ -58,7 +57,7 @@ static void op_take(struct update *u, const struct kp_costrules *x, size_t i)
     const char *const name = kp_costrules_name(x, (int32_t)i);
     const uint32_t id = kp_tree_event(x->tree, i)->name;
     size_t k = 0;
-    u->is_other |= strstr(name, "_fused_") || strstr(name, "sparse") || strstr(name, "coalesce");
+    u->is_other |= KP_NAME_HAS(name, "_fused_", "sparse", "coalesce");
     if (!is_elementwise(name)) return;
     if (u->first < 0) u->first = (int32_t)i;
     u->ops++;
@@ -84,13 +83,13 @@ static struct update update_of(const struct kp_costrules *x, size_t range)
 
 static void updates_charge(struct updates *s)
 {
-    const struct kp_costrules *const x = s->x;
+    const struct kp_costrules *const x = s->cost.x;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         if (node->on_device || node->is_python || !fusable_of(kp_costrules_name(x, (int32_t)i))) continue;
         const struct update u = update_of(x, i);
         if (u.is_other || u.kind_count < KINDS_LEAST || !kp_spans_has(&x->chosen->in_steps, u.start_ns)) continue;
-        kp_cost_add(&s->cost, x, u.first, u.start_ns, node->end_ns, 1);
+        kp_cost_add(&s->cost, u.first, u.start_ns, node->end_ns, 1);
         kp_spans_add(&s->times, u.start_ns, node->end_ns);
         s->range = (int32_t)i;
         s->ops += u.ops;
@@ -109,19 +108,19 @@ static const char *version_text(const struct kp_costrules *x)
 
 void kp_rules_optimizer(struct kp_costrules *x)
 {
-    struct updates s = {.x = x, .cost = kp_cost_open(x), .range = -1};
+    struct updates s = {.cost = kp_cost_open(x), .range = -1};
     struct kp_cost_rule rule = {SHARE_LEAST, 0, KP_FINDING_OPTIMIZER, "", ""};
     if (!x->out->has_gpu) updates_charge(&s);
     const char *const of = s.range < 0 ? "" : fusable_of(kp_costrules_name(x, s.range));
-    if (strcmp(of, "SGD") == 0 || strcmp(of, "Adagrad") == 0) rule.bound = SHARE_LEAST_SGD;
+    if (KP_NAME_IS(of, "SGD", "Adagrad")) rule.bound = SHARE_LEAST_SGD;
     rule.what = kp_costrules_text(x, "%s updates its parameters operator by operator (%.0f per step)", of,
-                                  (double)s.ops / (double)(x->chosen->step_count + !x->chosen->step_count));
+                                  (double)s.ops / (double)x->chosen->step_count);
     rule.change = kp_costrules_text(
         x,
         "Use torch.optim.%s(..., fused=True), which updates all in one pass (on a CPU since torch 2.4%s; for dense "
         "floating-point parameters). The cost is all of Optimizer.step; fused=True saves a part of it.",
         of, version_text(x));
-    struct kp_finding *const told = kp_cost_tell(&s.cost, x, &rule);
+    struct kp_finding *const told = kp_cost_tell(&s.cost, &rule);
     if (told) {
         told->where = kp_costrules_name(x, s.range);
         told->is_critical &= told->step_ns >= CRITICAL_NS;
@@ -135,18 +134,14 @@ void kp_rules_optimizer(struct kp_costrules *x)
 /* How much longer ops of the update that make a new tensor take than those in place, in all steps. */
 static double made_ns(const struct kp_costrules *x)
 {
-    static const char *const making[] = {"aten::sqrt", "aten::div", NULL};
     double made = 0, in_place = 0;
     size_t made_count = 0, in_place_count = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *const node = &x->tree->nodes[i];
         const char *const name = kp_costrules_name(x, (int32_t)i);
         if (!kp_costrules_is_op(x, i) || !is_elementwise(name) || kp_name_begins(name, "aten::_foreach_")) continue;
-        if (!kp_spans_has(&x->chosen->in_steps, node->start_ns) ||
-            !kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER))
-            continue;
-        const bool makes = kp_name_is_one_of(name, making);
-        *(makes ? &made : &in_place) += (double)(node->end_ns - node->start_ns);
+        if (!kp_costrules_in_steps(x, i) || !kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER)) continue;
+        const bool makes = KP_NAME_IS(name, "aten::sqrt", "aten::div");
+        *(makes ? &made : &in_place) += (double)kp_costrules_ns(x, i);
         *(makes ? &made_count : &in_place_count) += 1;
     }
     return made - (in_place_count ? in_place / (double)in_place_count * (double)made_count : made);

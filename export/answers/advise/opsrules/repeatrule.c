@@ -20,7 +20,7 @@ static const char attention_change[] =
 
 struct repeated {
     const struct kp_costrules *x;
-    bool *marks;    /* by node */
+    uint8_t *marks; /* by node */
     int32_t expand; /* the expand that only views are behind; -1 */
     size_t count;
     size_t fresh, since;  /* repeats since the last attention; ops since the last of them */
@@ -43,31 +43,26 @@ static bool has_inside(const struct kp_costrules *x, size_t node, const char *na
 /* Whether the op copies what it repeats. */
 static bool is_repeat(const struct repeated *r, size_t node, const char *name)
 {
-    static const char *const repeats[] = {"repeat", "tile", NULL};
-    static const char *const copies[] = {"clone", "contiguous", "reshape", "flatten", NULL};
-    if (kp_name_is_one_of(name, repeats)) return true;
+    if (KP_NAME_IS(name, "repeat", "tile")) return true;
     if (strcmp(name, "repeat_interleave") == 0) return !has_inside(r->x, node, "aten::index_select");
-    if (r->expand < 0 || !kp_name_is_one_of(name, copies)) return false;
+    if (r->expand < 0 || !KP_NAME_IS(name, "clone", "contiguous", "reshape", "flatten")) return false;
     return has_inside(r->x, node, "aten::copy_") &&
            kp_tree_event(r->x->tree, (size_t)r->expand)->tid == kp_tree_event(r->x->tree, node)->tid;
 }
 
 static void repeat_take(struct repeated *r, size_t node)
 {
-    const struct kp_node *const nodes = r->x->tree->nodes;
-    const int64_t most = r->most < 0 ? -1 : nodes[r->most].end_ns - nodes[r->most].start_ns;
+    const int64_t most = r->most < 0 ? -1 : kp_costrules_ns(r->x, (size_t)r->most);
     r->marks[node] = true;
     r->count++;
     r->fresh++;
     r->since = 0;
-    if (nodes[node].end_ns - nodes[node].start_ns > most) r->most = (int32_t)node;
+    if (kp_costrules_ns(r->x, node) > most) r->most = (int32_t)node;
 }
 
 /* An outermost op in a step. */
 static void op_take(struct repeated *r, size_t node)
 {
-    static const char *const expands[] = {"expand", "expand_as", "broadcast_to", NULL};
-    static const char *const views[] = {"view", "unsqueeze", "transpose", "permute", NULL};
     const char *name = kp_costrules_name(r->x, (int32_t)node);
     if (!kp_name_begins(name, "aten::")) return;
     name += strlen("aten::");
@@ -77,31 +72,15 @@ static void op_take(struct repeated *r, size_t node)
         r->fresh = 0;
     }
     if (is_repeat(r, node, name)) repeat_take(r, node);
-    if (kp_name_is_one_of(name, expands)) r->expand = (int32_t)node;
-    else if (!kp_name_is_one_of(name, views)) r->expand = -1;
+    if (KP_NAME_IS(name, "expand", "expand_as", "broadcast_to")) r->expand = (int32_t)node;
+    else if (!KP_NAME_IS(name, "view", "unsqueeze", "transpose", "permute")) r->expand = -1;
 }
 
 static void repeats_find(struct repeated *r)
 {
     const struct kp_costrules *const x = r->x;
-    for (size_t i = 0; i < x->tree->count; i++) {
-        if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
-        if (x->loaders[i] >= 0 || !kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns)) continue;
-        op_take(r, i);
-    }
-}
-
-/* Of a GPU the work that such an op launched. */
-static void repeats_charge(const struct repeated *r, struct kp_cost *cost)
-{
-    const struct kp_costrules *const x = r->x;
-    for (size_t i = 0; !x->out->has_gpu && i < x->tree->count; i++)
-        if (r->marks[i]) kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, 1);
-    for (size_t i = 0; x->out->has_gpu && i < x->work_count; i++) {
-        const struct kp_device_work *const w = &x->works[i];
-        if (w->call >= 0 && r->marks[kp_costplace_op(x->tree, w->call)])
-            kp_cost_add(cost, x, w->call, w->start_ns, w->end_ns, 1);
-    }
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_costrules_is_outer(x, i) && x->loaders[i] < 0 && kp_costrules_in_steps(x, i)) op_take(r, i);
 }
 
 void kp_rules_repeated(struct kp_costrules *x)
@@ -117,8 +96,8 @@ void kp_rules_repeated(struct kp_costrules *x)
         rule.what =
             kp_costrules_text(x, "%s copies what it repeats%s, %.1f times per step", kp_costrules_name(x, r.most),
                               is_attention ? " for attention" : "", (double)r.count / (double)x->chosen->step_count);
-        repeats_charge(&r, &cost);
-        kp_cost_tell(&cost, x, &rule);
+        kp_cost_add_marked(&cost, r.marks, true);
+        kp_cost_tell(&cost, &rule);
     }
     free(r.marks);
 }

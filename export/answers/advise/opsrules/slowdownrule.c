@@ -41,19 +41,10 @@ struct slowdown {
 /* Time of these depends on values by their nature, or they copy, or take memory, which the system may have to find. */
 static bool is_of_values(const char *name)
 {
-    static const char *const names[] = {"aten::copy_",
-                                        "aten::item",
-                                        "aten::_local_scalar_dense",
-                                        "aten::nonzero",
-                                        "aten::index",
-                                        "aten::masked_select",
-                                        "aten::sort",
-                                        "aten::argsort",
-                                        "aten::index_put_",
-                                        "aten::resize_",
-                                        NULL};
-    return kp_name_is_one_of(name, names) || kp_name_begins(name, "aten::empty") ||
-           kp_name_begins(name, "aten::_unique") || kp_name_begins(name, "aten::unique");
+    return KP_NAME_IS(name, "aten::copy_", "aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::index",
+                      "aten::masked_select", "aten::sort", "aten::argsort", "aten::index_put_", "aten::resize_") ||
+           kp_name_begins(name, "aten::empty") || kp_name_begins(name, "aten::_unique") ||
+           kp_name_begins(name, "aten::unique");
 }
 
 static bool is_judged(const struct kp_costrules *x, size_t node)
@@ -114,15 +105,14 @@ static double growth_of(const struct slowdown *s, const struct op_pace *pace)
 static double growth_of_ops(const struct slowdown *s)
 {
     const struct op_pace *const paces = s->paces.rows;
-    double *const of = kp_kineto_room(s->paces.count + 1, sizeof *of), all = 0;
-    size_t count = 0;
+    struct kp_sample of = {0};
+    double all = 0;
     for (size_t i = 0; i < s->paces.count; i++) all += paces[i].early_ns;
     for (size_t i = 0; i < s->paces.count; i++) {
         const double growth = growth_of(s, &paces[i]);
-        if (growth > 0 && paces[i].early_ns >= WEIGHT_LEAST * all) of[count++] = growth;
+        if (growth > 0 && paces[i].early_ns >= WEIGHT_LEAST * all) kp_sample_add(&of, growth);
     }
-    const double median = kp_quantile(of, count, 0.5);
-    free(of);
+    const double median = kp_sample_end(&of, 0.5);
     return median > 1 ? median : 1;
 }
 
@@ -142,13 +132,10 @@ static void slots_choose(struct slowdown *s, double usual)
 /* What a call takes in these steps on a core, the quantile. 0: there is none. */
 static double call_ns(const struct slowdown *s, size_t slot, size_t from, size_t end, double share)
 {
-    double *const of = kp_kineto_room(end - from + 1, sizeof *of);
-    size_t count = 0;
+    struct kp_sample of = {0};
     for (size_t i = from; i < end; i++)
-        if (s->count[slot][i] > 0) of[count++] = s->on_core[i] * s->ns[slot][i] / s->count[slot][i];
-    const double ns = count ? kp_quantile(of, count, share) : 0;
-    free(of);
-    return ns;
+        if (s->count[slot][i] > 0) kp_sample_add(&of, s->on_core[i] * s->ns[slot][i] / s->count[slot][i]);
+    return kp_sample_end(&of, share);
 }
 
 struct slower_op { /* that has most of it */
@@ -183,26 +170,21 @@ static const char subnormal_change[] =
 static void slowdown_tell(struct slowdown *s, const struct slower_op *most, struct kp_cost *cost)
 {
     struct kp_costrules *const x = s->x;
-    struct kp_cost_rule rule = {0.08, 0, "op-slows-down", "", subnormal_change};
-    double *const of = kp_kineto_room(s->steps + 1, sizeof *of);
-    memcpy(of, cost->of, s->steps * sizeof *of);
+    struct kp_cost_rule rule = {0.08, KP_RULE_TELLS_STEPS, "op-slows-down", "", subnormal_change};
     rule.what = kp_costrules_text(
         x,
         "%s%s gets slower, with as many calls per step%s: a call takes %s in the first steps and %s in the last third",
         kp_costrules_name(x, most->node), most->ops > 1 ? kp_costrules_text(x, " (and %zu more)", most->ops - 1) : "",
         s->has_shapes ? " and the same sizes" : "", kp_units_ms(most->early_ns), kp_units_ms(most->late_ns));
-    if (!s->has_shapes)
-        rule.change =
-            kp_costrules_text(x,
-                              "Sizes were not recorded: kprof run --record-shapes tells whether they grow. If "
-                              "they do not: %s",
-                              subnormal_change);
+    if (!s->has_shapes) {
+        rule.explains |= KP_RULE_MILD;
+        rule.change = kp_costrules_text(x,
+                                        "Sizes were not recorded: kprof run --record-shapes tells whether they grow. "
+                                        "If they do not: %s",
+                                        subnormal_change);
+    }
     cost->of_ns = x->out->step_ns - x->core_waited_ns;
-    struct kp_finding *const told = kp_cost_tell(cost, x, &rule);
-    kp_costrules_core(x, told);
-    if (told && !s->has_shapes) told->is_critical = false;
-    if (told) kp_costrules_told(x, of);
-    free(of);
+    kp_costrules_core(x, kp_cost_tell(cost, &rule));
 }
 
 /* Reads the waits for a core of each step. False: a busy machine makes ops slower, and by how much is not known. */

@@ -5,33 +5,28 @@
  * How many are taken tell the shapes and Concrete Inputs. A sort behind a sort inverts its order, as for a mask.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
+#include "export/show/shapetext.h"
 
 #include <stdlib.h>
 
-enum { PART_MOST = 4, DIMS_MOST = 8, NUMBERS_MOST = 4 }; /* told where a quarter or less is taken */
+enum { PART_MOST = 4, NUMBERS_MOST = 4 }; /* told where a quarter or less is taken */
 
 struct sorts {
     const struct kp_costrules *x;
-    bool *marks;       /* by node */
+    uint8_t *marks;    /* by node */
     int32_t inverse;   /* a sort right behind another; -1 */
     int32_t most;      /* the longest; -1: none */
     double all, taken; /* of that: how long a row is, and how many the next op takes; 0: not known */
 };
-struct row_shape {
-    size_t count;
-    double of[DIMS_MOST];
-};
 
 static bool is_sort(const struct kp_costrules *x, int32_t node)
 {
-    static const char *const names[] = {"aten::sort", "aten::argsort", NULL};
-    return node >= 0 && kp_name_is_one_of(kp_costrules_name(x, node), names);
+    return node >= 0 && KP_NAME_IS(kp_costrules_name(x, node), "aten::sort", "aten::argsort");
 }
 
 static bool takes_part(const struct kp_costrules *x, int32_t node)
 {
-    static const char *const names[] = {"aten::slice", "aten::narrow", "aten::select", NULL};
-    return node >= 0 && kp_name_is_one_of(kp_costrules_name(x, node), names);
+    return node >= 0 && KP_NAME_IS(kp_costrules_name(x, node), "aten::slice", "aten::narrow", "aten::select");
 }
 
 /* The first op behind a node on its thread; -1: none. */
@@ -46,20 +41,13 @@ static int32_t next_op(const struct kp_costrules *x, int32_t node)
     return -1;
 }
 
-/* "[[32, 20480], [], []]": of the first input. */
-static struct row_shape shape_of(const struct kp_costrules *x, int32_t node)
+/* Of the first input. */
+static struct kp_dims shape_of(const struct kp_costrules *x, int32_t node)
 {
-    const uint32_t shapes = kp_kineto_shapes(kp_tree_event(x->tree, (size_t)node));
-    const char *at = shapes ? kp_kineto_text(x->tree->trace, shapes) : "";
-    struct row_shape shape = {0};
-    for (at += strspn(at, "["); *at && *at != ']' && shape.count < DIMS_MOST; at += strspn(at, ", ")) {
-        char *end;
-        shape.of[shape.count] = strtod(at, &end);
-        if (end == at) break;
-        shape.count++;
-        at = end;
-    }
-    return shape;
+    struct kp_dims d;
+    (void)kp_shapetext_dims(&d, kp_kineto_text(x->tree->trace, kp_kineto_shapes(kp_tree_event(x->tree, (size_t)node))),
+                            0);
+    return d;
 }
 
 /* Reads the numbers of Concrete Inputs behind the first; True and False are none. Returns how many. */
@@ -80,7 +68,7 @@ static double from_begin(double at, double size) { return at < 0 ? at + size : a
 /* How many at one end of a sorted row the op takes, or all; 0: not known. */
 static double taken_by(const struct kp_costrules *x, int32_t sort, int32_t taker, double *all)
 {
-    const struct row_shape sorted = shape_of(x, sort), from = shape_of(x, taker);
+    const struct kp_dims sorted = shape_of(x, sort), from = shape_of(x, taker);
     double by[NUMBERS_MOST];
     if (numbers_of(x, sort, by) != 1 || !sorted.count) return 0; /* the dimension */
     const double row = from_begin(by[0], (double)sorted.count);
@@ -98,7 +86,6 @@ static double taken_by(const struct kp_costrules *x, int32_t sort, int32_t taker
 static void sort_take(struct sorts *s, int32_t sort)
 {
     const struct kp_costrules *const x = s->x;
-    const struct kp_node *const nodes = x->tree->nodes;
     int32_t next = next_op(x, sort);
     const bool is_inverse = sort == s->inverse;
     double all = 0;
@@ -109,8 +96,7 @@ static void sort_take(struct sorts *s, int32_t sort)
     const bool may_differ = !all && takes_part(x, next_op(x, next)); /* sorted[1:] - sorted[:-1] */
     if (may_differ || PART_MOST * taken > all) return;
     s->marks[sort] = true;
-    if (s->most >= 0 && nodes[sort].end_ns - nodes[sort].start_ns <= nodes[s->most].end_ns - nodes[s->most].start_ns)
-        return;
+    if (s->most >= 0 && kp_costrules_ns(x, (size_t)sort) <= kp_costrules_ns(x, (size_t)s->most)) return;
     s->most = sort;
     s->all = all;
     s->taken = taken;
@@ -121,28 +107,8 @@ static void sorts_find(struct sorts *s)
     const struct kp_costrules *const x = s->x;
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!is_sort(x, (int32_t)i) || !kp_costrules_is_op(x, i) || x->loaders[i] >= 0) continue;
-        if (is_sort(x, x->tree->nodes[i].parent) || !kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns))
-            continue;
-        sort_take(s, (int32_t)i);
+        if (!is_sort(x, x->tree->nodes[i].parent) && kp_costrules_in_steps(x, i)) sort_take(s, (int32_t)i);
     }
-}
-
-/* The marked op that a node is, or lies in; -1: none. */
-static int32_t marked_around(const struct sorts *s, int32_t node)
-{
-    while (node >= 0 && !s->marks[node]) node = s->x->tree->nodes[node].parent;
-    return node;
-}
-
-/* Of a GPU the work that a sort launched. */
-static void sorts_charge(const struct sorts *s, struct kp_cost *cost)
-{
-    const struct kp_costrules *const x = s->x;
-    for (size_t i = 0; !x->out->has_gpu && i < x->tree->count; i++)
-        if (s->marks[i]) kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, 1);
-    for (size_t i = 0; x->out->has_gpu && i < x->work_count; i++)
-        if (marked_around(s, x->works[i].call) >= 0)
-            kp_cost_add(cost, x, x->works[i].call, x->works[i].start_ns, x->works[i].end_ns, 1);
 }
 
 /* What torch.topk took of a sort's time on one core; see decisions/200. */
@@ -158,8 +124,8 @@ static void sorts_tell(const struct sorts *s, struct kp_costrules *x)
 {
     const char *const name = kp_costrules_name(x, s->most);
     struct kp_cost cost = kp_cost_open(x);
-    struct kp_cost_rule rule = {0.05, 0, "sort-for-few", "", ""};
-    sorts_charge(s, &cost);
+    struct kp_cost_rule rule = {0.05, s->taken > 0 ? 0 : KP_RULE_MILD, "sort-for-few", "", ""}; /* all may be used */
+    kp_cost_add_marked(&cost, s->marks, true);
     if (s->taken > 0) {
         rule.what = kp_costrules_text(x, "%s sorts %.0f elements, and the next operator takes %.0f of them", name,
                                       s->all, s->taken);
@@ -171,8 +137,7 @@ static void sorts_tell(const struct sorts *s, struct kp_costrules *x)
         rule.change = "If only the first or the last are used, call torch.topk(x, N). On a CPU it takes a tenth to two "
                       "fifths of the time for a quarter or less. --record-shapes shows how many are taken.";
     }
-    struct kp_finding *const told = kp_cost_tell(&cost, x, &rule);
-    if (told && s->taken <= 0) told->is_critical = false; /* all may be used */
+    kp_cost_tell(&cost, &rule);
 }
 
 void kp_rules_sorts(struct kp_costrules *x)

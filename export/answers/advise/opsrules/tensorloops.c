@@ -67,7 +67,6 @@ struct tensor_loop { /* all runs of a function */
 };
 struct tensor_loops {
     const struct kp_costrules *x;
-    bool *is_trained; /* by node: autograd followed it */
     struct tensor_run run, *runs;
     size_t run_count, run_capacity;
     struct kp_keyindex functions; /* rows: struct tensor_loop */
@@ -141,18 +140,16 @@ static bool is_left_out(const struct tensor_loops *l, size_t i)
 {
     const struct kp_tree *const tree = l->x->tree;
     const uint32_t facts = kp_namefacts(tree->trace, kp_tree_stack(tree, &tree->nodes[i]));
-    return l->is_trained[i] || tree->nodes[i].forward >= 0 || l->x->loaders[i] >= 0 || (facts & KP_NAME_OF_STACKS) ||
-           kp_node_is_in(tree, (int32_t)i, KP_NAME_OPTIMIZER) ||
-           !kp_spans_has(&l->x->chosen->in_steps, tree->nodes[i].start_ns);
+    return l->x->has_backward[i] || tree->nodes[i].forward >= 0 || l->x->loaders[i] >= 0 ||
+           (facts & KP_NAME_OF_STACKS) || kp_node_is_in(tree, (int32_t)i, KP_NAME_OPTIMIZER) ||
+           !kp_costrules_in_steps(l->x, i);
 }
 
 static void loops_find(struct tensor_loops *l)
 {
     const struct kp_tree *const tree = l->x->tree;
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->nodes[i].forward >= 0) l->is_trained[tree->nodes[i].forward] = true;
     for (size_t i = 0; i < tree->count; i++) {
-        if (!kp_costrules_is_op(l->x, i) || kp_costplace_op(tree, (int32_t)i) != (int32_t)i) continue;
+        if (!kp_costrules_is_outer(l->x, i)) continue;
         const uint32_t line = is_left_out(l, i) ? 0 : kp_costplace_line(tree, (int32_t)i);
         const size_t row = line ? row_of(kp_costrules_name(l->x, (int32_t)i)) : TABLE_ROWS;
         if (row < TABLE_ROWS) op_take(l, i, line, row);
@@ -192,21 +189,21 @@ static bool is_told(const struct kp_costrules *x, const struct tensor_loop *loop
 }
 
 /* Charges each op with the time from the end of the one before: a line with more or slower ops costs more. */
-static void run_charge(struct kp_cost *cost, const struct kp_costrules *x, const struct tensor_run *run)
+static void run_charge(struct kp_cost *cost, const struct tensor_run *run)
 {
+    const struct kp_costrules *const x = cost->x;
     const struct kp_node *const nodes = x->tree->nodes;
     int64_t until = run->start_ns;
     for (size_t i = (size_t)run->first; i < x->tree->count && nodes[i].start_ns < run->end_ns; i++) {
-        if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
-        if (kp_tree_event(x->tree, i)->tid != run->tid) continue;
-        kp_cost_add(cost, x, (int32_t)i, until, nodes[i].end_ns, 1);
+        if (!kp_costrules_is_outer(x, i) || kp_tree_event(x->tree, i)->tid != run->tid) continue;
+        kp_cost_add(cost, (int32_t)i, until, nodes[i].end_ns, 1);
         until = nodes[i].end_ns;
     }
 }
 
 static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, const struct tensor_loop *loop)
 {
-    struct kp_cost_rule rule = {SHARE_LEAST, 0, "tensor-by-tensor", "", ""};
+    struct kp_cost_rule rule = {SHARE_LEAST, KP_RULE_MILD, "tensor-by-tensor", "", ""};
     const size_t most = most_of(loop->counts), steps = x->chosen->step_count;
     struct kp_cost cost = kp_cost_open(x);
     struct kp_spans times = {0};
@@ -214,7 +211,7 @@ static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, cons
     for (size_t i = 0; i < l->run_count; i++) {
         const struct tensor_run *const run = &l->runs[i];
         if (!kp_gapplace_is_function(kp_kineto_text(x->tree->trace, run->line), text)) continue;
-        run_charge(&cost, x, run);
+        run_charge(&cost, run);
         kp_spans_add(&times, run->start_ns, run->end_ns);
     }
     kp_spans_settle(&times);
@@ -225,8 +222,7 @@ static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, cons
                                     "Compute all at once: %s The cost is all of the loop; one call for all saves a "
                                     "fifth to two thirds of it.",
                                     change_of(loop->counts));
-    struct kp_finding *const told = kp_cost_tell(&cost, x, &rule);
-    if (told) told->is_critical = false, kp_readtimes_idle(&x->read_idle, x, &times);
+    if (kp_cost_tell(&cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &times);
     kp_spans_fini(&times);
 }
 
@@ -234,7 +230,6 @@ void kp_rules_tensor_by_tensor(struct kp_costrules *x)
 {
     struct tensor_loops l = {.x = x};
     const struct tensor_loop *most = NULL;
-    l.is_trained = kp_kineto_zeros(x->tree->count + 1, sizeof *l.is_trained);
     if (!x->out->has_gpu) loops_find(&l);
     const struct tensor_loop *const of = l.functions.rows;
     for (size_t i = 0; i < l.functions.count; i++)
@@ -242,6 +237,5 @@ void kp_rules_tensor_by_tensor(struct kp_costrules *x)
     if (most && most->ns >= SHARE_LEAST * x->out->step_ns * (double)x->chosen->step_count && !is_told(x, most))
         loop_tell(x, &l, most);
     kp_keyindex_fini(&l.functions);
-    free(l.is_trained);
     free(l.runs);
 }

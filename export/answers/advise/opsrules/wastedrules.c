@@ -69,7 +69,7 @@ static size_t tensors_read(const struct kp_costrules *x, size_t node, int input,
 static bool is_judged(const struct kp_costrules *x, size_t node, const char *name)
 {
     return kp_costrules_is_op(x, node) && strcmp(kp_costrules_name(x, (int32_t)node), name) == 0 &&
-           kp_spans_has(&x->chosen->in_steps, x->tree->nodes[node].start_ns);
+           kp_costrules_in_steps(x, node);
 }
 
 /* ---- torch.cat in a loop, and of old data ---- */
@@ -80,7 +80,7 @@ struct grown { /* by place: its last torch.cat */
     bool is_old;           /* the largest input is what a step before made, grown since */
 };
 struct growth {
-    const struct kp_costrules *x;
+    struct kp_costrules *x;
     struct kp_keyindex places; /* rows: struct grown */
     size_t count, old_count;
     bool *charged;
@@ -92,11 +92,11 @@ struct growth {
 /* Is the result cut to the size that the largest input had, or was that a cut of one as large? */
 static bool is_cut(const struct kp_costrules *x, size_t node, double elements)
 {
-    static const char *const cuts[] = {"aten::slice", "aten::narrow", NULL};
     const int64_t tid = kp_tree_event(x->tree, node)->tid;
     for (size_t i = node > NEAR_MOST ? node - NEAR_MOST : 0; i < x->tree->count && i <= node + NEAR_MOST; i++) {
         double of[TENSORS_MOST];
-        if (kp_tree_event(x->tree, i)->tid == tid && kp_name_is_one_of(kp_costrules_name(x, (int32_t)i), cuts) &&
+        if (kp_tree_event(x->tree, i)->tid == tid &&
+            KP_NAME_IS(kp_costrules_name(x, (int32_t)i), "aten::slice", "aten::narrow") &&
             tensors_read(x, i, 0, of) == 1 && of[0] == elements)
             return true;
     }
@@ -116,11 +116,10 @@ static bool is_grown(const struct growth *g, const struct grown *now, const stru
 
 static void old_take(struct growth *g, struct grown *now, const struct grown *last)
 {
-    const struct kp_node *const node = &g->x->tree->nodes[now->node];
     if (now->most < OLD_SHARE * now->elements) return;
     now->is_old = last->node >= 0 && is_grown(g, now, last);
     if (!now->is_old && !is_cut(g->x, (size_t)now->node, now->elements)) return;
-    kp_cost_add(&g->old, g->x, now->node, node->start_ns, node->end_ns, 1);
+    kp_cost_add_node(&g->old, (size_t)now->node, 1);
     g->old_elements += now->most;
     g->all_elements += now->elements;
     g->old_count++;
@@ -128,7 +127,6 @@ static void old_take(struct growth *g, struct grown *now, const struct grown *la
 
 static void cat_take(struct growth *g, size_t node)
 {
-    const struct kp_node *const nodes = g->x->tree->nodes;
     double of[TENSORS_MOST];
     struct grown now = {.node = (int32_t)node};
     const size_t tensors = tensors_read(g->x, node, 0, of);
@@ -137,12 +135,11 @@ static void cat_take(struct growth *g, size_t node)
                                                &(struct grown){.node = -1}, sizeof *last);
     if (tensors > 1) old_take(g, &now, last);
     if (tensors > 1 && last->node >= 0 && now.most == last->elements) {
-        kp_cost_add(&g->cost, g->x, last->node, nodes[last->node].start_ns, nodes[last->node].end_ns, 1);
+        kp_cost_add_node(&g->cost, (size_t)last->node, 1);
         g->charged[kp_costplace_op(g->x->tree, last->node)] = true;
         g->count++;
     }
-    if (!kp_kineto_shapes(kp_tree_event(g->x->tree, node)))
-        g->bare_ns += (double)(nodes[node].end_ns - nodes[node].start_ns);
+    if (!kp_kineto_shapes(kp_tree_event(g->x->tree, node))) g->bare_ns += (double)kp_costrules_ns(g->x, node);
     *last = now;
 }
 
@@ -155,14 +152,15 @@ static void faults_drop(struct kp_costrules *x, double elements)
     if (f && kp_pagefaults_of(x->tree->trace, &faults) && 2 * pages >= faults.minor) kp_finding_drop(x->out, f);
 }
 
-static void old_tell(struct kp_costrules *x, struct growth *g)
+static void old_tell(struct growth *g)
 {
+    struct kp_costrules *const x = g->x;
     struct kp_cost_rule rule = old_data;
     rule.what = kp_costrules_text(
         x,
         "torch.cat copies a buffer to add a little to it, %.1f times per step: %.1f %% of what it copies is old data",
         (double)g->old_count / (double)x->chosen->step_count, 100 * g->old_elements / g->all_elements);
-    if (kp_cost_tell(&g->old, x, &rule)) faults_drop(x, g->all_elements);
+    if (kp_cost_tell(&g->old, &rule)) faults_drop(x, g->all_elements);
 }
 
 static void growing_judge(struct kp_costrules *x)
@@ -173,11 +171,11 @@ static void growing_judge(struct kp_costrules *x)
         if (is_judged(x, i, "aten::cat")) cat_take(&g, i);
     const bool is_loop = g.count >= GROWN_LEAST * x->chosen->step_count;
     if (is_loop) {
-        kp_cost_add_backward(&g.cost, x, g.charged);
-        kp_cost_tell(&g.cost, x, &growing);
+        kp_cost_add_backward(&g.cost, g.charged);
+        kp_cost_tell(&g.cost, &growing);
     } else kp_cost_drop(&g.cost);
     if (is_loop || !g.old_count) kp_cost_drop(&g.old);
-    else old_tell(x, &g);
+    else old_tell(&g);
     if (g.bare_ns > 0 && g.bare_ns >= old_data.bound * x->out->step_ns * (double)x->chosen->step_count)
         kp_costrules_unjudged(x, "old data that torch.cat copies (kprof run --record-shapes)");
     kp_keyindex_fini(&g.places);
@@ -233,22 +231,18 @@ static void dense_judge(struct kp_costrules *x)
     struct kp_cost cost = kp_cost_open(x);
     double bare_ns = 0; /* without shapes */
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *const node = &x->tree->nodes[i];
         double gradient[TENSORS_MOST], asked[TENSORS_MOST];
         if (!is_judged(x, i, "aten::embedding_dense_backward")) continue;
-        if (!kp_kineto_shapes(kp_tree_event(x->tree, i))) bare_ns += (double)(node->end_ns - node->start_ns);
-        if (!tensors_read(x, i, 1, asked)) continue;
-        if (!tensors_read(x, i, 0, gradient) || !(gradient[0] > 0)) continue;
-        if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0])
-            kp_cost_add(&cost, x, (int32_t)i, node->start_ns, node->end_ns, 1);
+        if (!kp_kineto_shapes(kp_tree_event(x->tree, i))) bare_ns += (double)kp_costrules_ns(x, i);
+        if (!tensors_read(x, i, 1, asked) || !tensors_read(x, i, 0, gradient) || !(gradient[0] > 0)) continue;
+        if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0]) kp_cost_add_node(&cost, i, 1);
     }
-    double ns = 0;
-    for (size_t i = 0; i < x->chosen->step_count; i++) ns += cost.of[i];
+    const double ns = kp_cost_mean(&cost) * (double)x->chosen->step_count;
     if (may_be_much(x, bare_ns)) {
         kp_costrules_unjudged(x, "rows of an embedding's gradient (kprof run --record-shapes)");
         optimizer_tell(x, "An embedding may have many more rows than a batch uses (kprof run --record-shapes tells)");
     }
-    kp_cost_tell(&cost, x, &dense);
+    kp_cost_tell(&cost, &dense);
     if (may_be_much(x, ns)) optimizer_tell(x, "An embedding has many more rows than a batch uses");
 }
 

@@ -55,6 +55,8 @@ void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *t
 /* Writes the own lines with the most additions, each with those a step: "6 at train.py:12 clip, ..."; "" without. */
 void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
                           size_t bytes);
+/* The op that launched a work of a device, else the call that did, else the node itself. */
+int32_t kp_costplace_launcher(const struct kp_tree *tree, size_t node);
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 

@@ -23,6 +23,14 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node)
     return found;
 }
 
+int32_t kp_costplace_launcher(const struct kp_tree *tree, size_t i)
+{
+    const struct kp_node *node = &tree->nodes[i];
+    if (!node->on_device) return (int32_t)i;
+    if (node->launcher >= 0) return node->launcher;
+    return node->call < 0 ? (int32_t)i : node->call;
+}
+
 /* A call of CUDA has no stack of its own: the ops around it have. is_backward may be NULL. */
 static uint32_t stack_of(const struct kp_tree *tree, int32_t node, bool *is_backward)
 {

@@ -23,6 +23,26 @@ bool kp_costrules_is_op(const struct kp_costrules *x, size_t node)
            !kp_node_is(x->tree, node, KP_NAME_RANGE);
 }
 
+bool kp_costrules_is_outer(const struct kp_costrules *x, size_t node)
+{
+    return kp_costrules_is_op(x, node) && kp_costplace_op(x->tree, (int32_t)node) == (int32_t)node;
+}
+
+bool kp_costrules_in_steps(const struct kp_costrules *x, size_t node)
+{
+    return kp_spans_has(&x->chosen->in_steps, x->tree->nodes[node].start_ns);
+}
+
+size_t kp_costrules_step(const struct kp_costrules *x, size_t node)
+{
+    return kp_step_at(x->chosen->steps, x->chosen->step_count, x->tree->nodes[node].start_ns);
+}
+
+int64_t kp_costrules_ns(const struct kp_costrules *x, size_t node)
+{
+    return x->tree->nodes[node].end_ns - x->tree->nodes[node].start_ns;
+}
+
 int32_t kp_costrules_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
 
 bool kp_costrules_is_launch(const struct kp_costrules *x, const struct kp_device_work *work)
@@ -31,11 +51,13 @@ bool kp_costrules_is_launch(const struct kp_costrules *x, const struct kp_device
 }
 
 /* Parents come first. */
-static void loaders_find(struct kp_costrules *x)
+static void nodes_look(struct kp_costrules *x)
 {
     x->loaders = kp_kineto_room(x->tree->count + 1, sizeof *x->loaders);
+    x->has_backward = kp_kineto_zeros(x->tree->count + 1, sizeof *x->has_backward);
     for (size_t i = 0; i < x->tree->count; i++) {
-        const int32_t parent = x->tree->nodes[i].parent;
+        const int32_t parent = x->tree->nodes[i].parent, forward = x->tree->nodes[i].forward;
+        if (forward >= 0) x->has_backward[forward] = true;
         const bool is_loader = kp_node_is(x->tree, i, KP_NAME_LOADER);
         x->loaders[i] = is_loader ? (int32_t)i : parent < 0 ? -1 : x->loaders[parent];
     }
@@ -44,7 +66,7 @@ static void loaders_find(struct kp_costrules *x)
 void kp_costrules_open(struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
-    loaders_find(x);
+    nodes_look(x);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU) continue;
@@ -65,6 +87,7 @@ void kp_costrules_fini(struct kp_costrules *x)
 {
     free(x->works);
     free(x->loaders);
+    free(x->has_backward);
     free(x->trained);
     free(x->is_long);
     free(x->told);
@@ -72,6 +95,7 @@ void kp_costrules_fini(struct kp_costrules *x)
     kp_spans_fini(&x->read_idle);
     x->works = NULL;
     x->loaders = NULL;
+    x->has_backward = NULL;
     x->trained = NULL;
     x->is_long = NULL;
     x->told = NULL;
@@ -105,49 +129,29 @@ const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_
                              waits);
 }
 
-/* ", each 10th step", or "". */
-static const char *distance_text(const struct kp_costrules *x, const size_t *at, size_t count)
+long kp_costrules_each_nth(const struct kp_costrules *x, const size_t *at, size_t count)
 {
     const struct kp_step *const steps = x->chosen->steps;
     long *const numbers = kp_kineto_room(count + 1, sizeof *numbers);
-    char each[40];
     for (size_t i = 0; i < count; i++) numbers[i] = steps[at[i]].number;
-    const size_t last = x->chosen->step_count ? x->chosen->step_count - 1 : 0;
-    kp_everynth_text(each, sizeof each,
-                     count ? kp_everynth_of(numbers, count, steps[0].number, steps[last].number) : 0);
+    const long nth =
+        count ? kp_everynth_of(numbers, count, steps[0].number, steps[x->chosen->step_count - 1].number) : 0;
     free(numbers);
-    return kp_costrules_text(x, "%s", each);
+    return nth;
 }
 
-enum { NUMBERS_MOST = 5, NUMBERS_FEW = 3 };
-
-/* `most`: how many are named. `after`: what follows a distance. */
-static const char *numbers_text(const struct kp_costrules *x, const size_t *at, size_t count, size_t most,
-                                const char *after)
+const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count, size_t most,
+                                 const char *after)
 {
-    char text[NUMBERS_MOST * 24] = "";
+    char text[KP_NUMBERS_MOST * 24] = "", each[40];
     size_t used = 0;
     for (size_t i = 0; i < count && i < most; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", x->chosen->steps[at[i]].number);
-    const char *const each = distance_text(x, at, count), *const end = *each ? after : "";
+    kp_everynth_text(each, sizeof each, kp_costrules_each_nth(x, at, count));
+    const char *const end = *each ? after : "";
     return count > most ? kp_costrules_text(x, "steps %s and %zu more%s%s", text, count - most, each, end)
                         : kp_costrules_text(x, "step%s %s%s%s", count > 1 ? "s" : "", text, each, end);
-}
-
-const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count)
-{
-    return numbers_text(x, at, count, NUMBERS_MOST, "");
-}
-
-const char *kp_costrules_numbers_of(const struct kp_costrules *x, const size_t *at, size_t count)
-{
-    return numbers_text(x, at, count, NUMBERS_MOST, ",");
-}
-
-const char *kp_costrules_few(const struct kp_costrules *x, const size_t *at, size_t count)
-{
-    return numbers_text(x, at, count, NUMBERS_FEW, ",");
 }
 
 KP_ORDER_BY(longest_first, double)
@@ -190,17 +194,14 @@ void kp_costrules_unjudged(struct kp_costrules *x, const char *what)
     x->unrecorded = x->unrecorded ? kp_costrules_text(x, "%s, %s", x->unrecorded, what) : what;
 }
 
-struct kp_cost kp_cost_open(const struct kp_costrules *x)
+struct kp_cost kp_cost_open(struct kp_costrules *x)
 {
-    struct kp_cost cost = {0};
-    cost.of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *cost.of);
-    return cost;
+    return (struct kp_cost){.x = x, .of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof(double))};
 }
 
-void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *x, int32_t node, int64_t start_ns, int64_t end_ns,
-                 double weight)
+void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t end_ns, double weight)
 {
-    const struct kp_chosen *chosen = x->chosen;
+    const struct kp_chosen *chosen = cost->x->chosen;
     double all = 0;
     const size_t first = kp_step_after(chosen->steps, chosen->step_count, start_ns);
     for (size_t i = first; i < chosen->step_count && chosen->steps[i].start_ns < end_ns; i++) {
@@ -210,7 +211,18 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *x, int32_t nod
         cost->of[i] += (double)(to - from) * weight;
         all += (double)(to - from) * weight;
     }
-    kp_costplaces_add(&cost->places, x->tree, node, -1, (int64_t)all);
+    kp_costplaces_add(&cost->places, cost->x->tree, node, -1, (int64_t)all);
+}
+
+void kp_cost_add_node(struct kp_cost *cost, size_t node, double weight)
+{
+    const struct kp_node *const n = &cost->x->tree->nodes[node];
+    kp_cost_add(cost, (int32_t)node, n->start_ns, n->end_ns, weight);
+}
+
+void kp_cost_add_work(struct kp_cost *cost, const struct kp_device_work *work, double weight)
+{
+    kp_cost_add(cost, kp_costrules_place(work), work->start_ns, work->end_ns, weight);
 }
 
 void kp_costrules_spans(const struct kp_costrules *x, uint32_t facts, struct kp_spans *out)
@@ -280,37 +292,61 @@ void kp_cost_drop(struct kp_cost *cost)
     free(cost->of);
 }
 
-/* Threads that wait make all that computes longer. They are charged with that, and no other finding is. */
-static void waits_leave_out(struct kp_cost *cost, const struct kp_costrules *x)
+double kp_cost_mean(const struct kp_cost *cost)
 {
-    const size_t steps = x->chosen->step_count;
-    double *const of = kp_kineto_room(steps + 1, sizeof *of);
-    size_t count = 0;
-    for (size_t i = 0; i < steps; i++)
-        if (cost->of[i] > 0) of[count++] = cost->of[i];
-    const double most = x->usual_times * kp_quantile(of, count, x->usual_share);
-    for (size_t i = 0; i < steps; i++)
-        if (cost->of[i] > most) cost->of[i] = most;
-    free(of);
+    double ns = 0;
+    const size_t steps = cost->x->chosen->step_count;
+    for (size_t i = 0; i < steps; i++) ns += cost->of[i] / (double)steps;
+    return ns;
 }
 
-void kp_cost_add_backward(struct kp_cost *cost, const struct kp_costrules *x, const bool *charged)
+/* Threads that wait make all that computes longer. They are charged with that, and no other finding is. */
+static void waits_leave_out(struct kp_cost *cost)
 {
-    const struct kp_node *const nodes = x->tree->nodes;
-    for (size_t i = 0; i < x->tree->count; i++) {
-        const int32_t parent = nodes[i].parent, forward = nodes[i].forward;
-        if (forward < 0 || parent < 0 || !charged[kp_costplace_op(x->tree, forward)]) continue;
-        if (kp_node_is(x->tree, (size_t)parent, KP_NAME_ENGINE))
-            kp_cost_add(cost, x, (int32_t)i, nodes[i].start_ns, nodes[i].end_ns, 1);
+    const struct kp_costrules *const x = cost->x;
+    const size_t steps = x->chosen->step_count;
+    struct kp_sample of = {0};
+    for (size_t i = 0; i < steps; i++)
+        if (cost->of[i] > 0) kp_sample_add(&of, cost->of[i]);
+    const double most = x->usual_times * kp_sample_end(&of, x->usual_share);
+    for (size_t i = 0; i < steps; i++)
+        if (cost->of[i] > most) cost->of[i] = most;
+}
+
+/* Is a node marked, or one that is around it? */
+static bool is_marked(const struct kp_tree *tree, const uint8_t *marks, uint8_t mark, int32_t node)
+{
+    while (node >= 0 && marks[node] != mark) node = tree->nodes[node].parent;
+    return node >= 0;
+}
+
+void kp_cost_add_marked(struct kp_cost *cost, const uint8_t *marks, uint8_t mark)
+{
+    const struct kp_costrules *const x = cost->x;
+    for (size_t i = 0; !x->out->has_gpu && i < x->tree->count; i++)
+        if (marks[i] == mark && !is_marked(x->tree, marks, mark, x->tree->nodes[i].parent))
+            kp_cost_add_node(cost, i, 1);
+    for (size_t i = 0; x->out->has_gpu && i < x->work_count; i++)
+        if (is_marked(x->tree, marks, mark, x->works[i].call)) kp_cost_add_work(cost, &x->works[i], 1);
+}
+
+void kp_cost_add_backward(struct kp_cost *cost, const bool *charged)
+{
+    const struct kp_tree *const tree = cost->x->tree;
+    for (size_t i = 0; i < tree->count; i++) {
+        const int32_t parent = tree->nodes[i].parent, forward = tree->nodes[i].forward;
+        if (forward < 0 || parent < 0 || !charged[kp_costplace_op(tree, forward)]) continue;
+        if (kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE)) kp_cost_add_node(cost, i, 1);
     }
 }
 
-struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule)
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, const struct kp_cost_rule *rule)
 {
+    struct kp_costrules *const x = cost->x;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;
     const size_t steps = x->chosen->step_count;
     double most = 0;
-    if (x->usual_times > 0) waits_leave_out(cost, x);
+    if (x->usual_times > 0) waits_leave_out(cost);
     for (size_t i = 0; i < steps; i++) {
         if (cost->of[i] > most) most = cost->of[i], f.has_most_step = true, f.most_step = x->chosen->steps[i].number;
         f.step_ns += cost->of[i] / (double)steps;
@@ -319,10 +355,11 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, co
     f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
     const double of_ns = cost->of_ns > 0 ? cost->of_ns : x->out->step_ns;
     if (f.steps >= (cost->least ? cost->least : KP_STEPS_LEAST) && f.step_ns >= rule->bound * of_ns) {
-        f.is_critical = kp_advise_is_critical(&f, steps);
+        f.is_critical = !(rule->explains & KP_RULE_MILD) && kp_advise_is_critical(&f, steps);
         kp_costplaces_tell(&cost->places, x->tree->trace, &f);
         told = kp_costrules_tell(x, &f);
         x->explained |= explained_by(x, rule, f.step_ns);
+        if (rule->explains & KP_RULE_TELLS_STEPS) kp_costrules_told(x, cost->of);
     }
     kp_cost_drop(cost);
     return told;

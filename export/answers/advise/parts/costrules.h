@@ -4,6 +4,7 @@
 
 #include "export/answers/advise/parts/adviseparts.h"
 #include "export/read/store/qsort.h"
+#include "export/read/store/sample.h"
 
 enum { KP_STEPS_LEAST = 2, KP_OP_COMPUTES_NS = 100000 }; /* steps that must pass a bound; shorter ops only launch */
 /* A fifth of a step, in at least half of the steps. Those of each Nth step need no half: steprules.c. */
@@ -36,6 +37,7 @@ struct kp_costrules {
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;
     int32_t *loaders;       /* by node: the DataLoader's call around it, or -1 */
+    bool *has_backward;     /* by node: it is a forward op, of which a node of autograd ran */
     const char *unrecorded; /* what was not recorded, with the settings; NULL: all was */
     uint32_t explained;     /* bits of measures that a finding here tells better than the rules over parts */
 };
@@ -44,7 +46,10 @@ struct kp_cost_rule {
     uint32_t explains; /* bits of measures, where the finding is at least half of them */
     const char *id, *what, *change;
 };
+#define KP_RULE_MILD (1u << 31)        /* in `explains`: its finding is never critical */
+#define KP_RULE_TELLS_STEPS (1u << 30) /* there: its finding tells why steps are slow */
 struct kp_cost {
+    struct kp_costrules *x;
     double *of;   /* ns, by step */
     size_t least; /* steps that must pass the bound; 0: KP_STEPS_LEAST */
     double of_ns; /* the bound is a share of this; 0: of the mean step */
@@ -53,23 +58,31 @@ struct kp_cost {
 void kp_costrules_open(struct kp_costrules *rules); /* works and loaders, of what is set already */
 void kp_costrules_fini(struct kp_costrules *rules);
 const char *kp_costrules_name(const struct kp_costrules *rules, int32_t node);
-bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node); /* of the host, and no range */
-int32_t kp_costrules_place(const struct kp_device_work *work);          /* the call that launched it, or itself */
+bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node);    /* of the host, and no range */
+bool kp_costrules_is_outer(const struct kp_costrules *rules, size_t node); /* an op that no other one calls */
+bool kp_costrules_in_steps(const struct kp_costrules *rules, size_t node); /* it begins in the chosen time of them */
+size_t kp_costrules_step(const struct kp_costrules *rules, size_t node);   /* it begins in; step_count: in none */
+int64_t kp_costrules_ns(const struct kp_costrules *rules, size_t node);    /* how long it lasts */
+int32_t kp_costrules_place(const struct kp_device_work *work);             /* the call that launched it, or itself */
 /* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
 bool kp_costrules_is_launch(const struct kp_costrules *rules, const struct kp_device_work *work);
-struct kp_cost kp_cost_open(const struct kp_costrules *rules);
+struct kp_cost kp_cost_open(struct kp_costrules *rules);
 /* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
-void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *rules, int32_t node, int64_t start_ns, int64_t end_ns,
-                 double weight);
+void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t end_ns, double weight);
+void kp_cost_add_node(struct kp_cost *cost, size_t node, double weight); /* with its own time */
+void kp_cost_add_work(struct kp_cost *cost, const struct kp_device_work *work, double weight);
 /* The share of a time in which no GPU computes; without a GPU all of it. */
 double kp_cost_exposed(const struct kp_costrules *rules, int64_t start_ns, int64_t end_ns);
 /* Adds the times of all nodes with one of these facts (namefacts.h), and settles them. */
 void kp_costrules_spans(const struct kp_costrules *rules, uint32_t facts, struct kp_spans *out);
+/* Charges the nodes with this mark (`marks`: by node) that lie in no other; with a GPU the work that they launched. */
+void kp_cost_add_marked(struct kp_cost *cost, const uint8_t *marks, uint8_t mark);
 /* Charges the nodes of autograd that belong to what is in `charged` (by node: outermost ops of a forward pass). */
-void kp_cost_add_backward(struct kp_cost *cost, const struct kp_costrules *rules, const bool *charged);
+void kp_cost_add_backward(struct kp_cost *cost, const bool *charged);
 /* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */
-struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *rules, const struct kp_cost_rule *rule);
-void kp_cost_drop(struct kp_cost *cost); /* without a finding */
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, const struct kp_cost_rule *rule);
+void kp_cost_drop(struct kp_cost *cost);         /* without a finding */
+double kp_cost_mean(const struct kp_cost *cost); /* of a step */
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
 /* Of a cost without waits for a core (core_waited_ns): so is what it is a share of. `finding` may be NULL. */
@@ -84,12 +97,12 @@ const char *kp_costrules_text(const struct kp_costrules *rules, const char *form
     __attribute__((format(printf, 2, 3)));
 /* "of an ordinary step without evaluations"; NULL: of all. */
 const char *kp_costrules_share_of(const struct kp_costrules *rules, const struct kp_finding_steps *of);
-/* "step 7", "steps 7, 12 and 3 more, each 5th step": the numbers of these of the chosen steps, in this order. */
-const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count);
-/* The same before a verb: with a comma behind "each 5th step". */
-const char *kp_costrules_numbers_of(const struct kp_costrules *rules, const size_t *at, size_t count);
-/* The same of three numbers at most. */
-const char *kp_costrules_few(const struct kp_costrules *rules, const size_t *at, size_t count);
+enum { KP_NUMBERS_MOST = 5, KP_NUMBERS_FEW = 3 };
+/* "step 7", "steps 7, 12 and 3 more, each 5th step": these of the chosen steps, in this order; `most`: how many are
+ * named. `after`: what stands behind "each 5th step", as a comma before a verb. */
+const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count, size_t most,
+                                 const char *after);
+long kp_costrules_each_nth(const struct kp_costrules *rules, const size_t *at, size_t count); /* 5: each 5th; 0: no */
 /* Sorts these of the chosen steps by `ns`, the longest first. Returns their numbers without words. */
 struct kp_waited_steps kp_costrules_waited(const struct kp_costrules *rules, size_t *at, size_t count,
                                            const double *ns);

@@ -181,6 +181,8 @@ const char *kp_advice_bound(const struct kp_advice *advice);
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
 /* True if that begins with "between", "after", "before" or "around", and not with a line. */
 bool kp_finding_is_beside(const struct kp_finding *finding);
+/* Puts a finding there among those of the advice: those behind it move down, and of too many the last one goes. */
+void kp_finding_insert(struct kp_advice *advice, size_t at, const struct kp_finding *finding);
 /* Takes one of its findings out of the advice: those behind it move up. */
 void kp_finding_drop(struct kp_advice *advice, struct kp_finding *finding);
 

@@ -151,6 +151,13 @@ bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *r
     return true;
 }
 
+void kp_finding_insert(struct kp_advice *a, size_t at, const struct kp_finding *f)
+{
+    if (a->count == KP_FINDINGS_MAX) a->count--;
+    memmove(&a->findings[at + 1], &a->findings[at], (a->count++ - at) * sizeof *f);
+    a->findings[at] = *f;
+}
+
 void kp_finding_drop(struct kp_advice *a, struct kp_finding *f)
 {
     memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);

@@ -76,15 +76,6 @@ static void split_make(struct kp_step_split *out, const struct ladder *l, const 
         out->cause_ns[c] = kp_spans_between(&idle->of[c], step->start_ns, step->end_ns);
 }
 
-/* The op that launched a work of a device, else the call that did, else the work itself. */
-static int32_t place_of(const struct kp_tree *tree, size_t i)
-{
-    const struct kp_node *node = &tree->nodes[i];
-    if (!node->on_device) return (int32_t)i;
-    if (node->launcher >= 0) return node->launcher;
-    return node->call < 0 ? (int32_t)i : node->call;
-}
-
 static void places_gather(struct kp_split_places *places, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           bool has_gpu)
 {
@@ -93,7 +84,7 @@ static void places_gather(struct kp_split_places *places, const struct kp_tree *
         const enum kp_split_part part = part_of(tree->trace, kp_tree_event(tree, i), has_gpu);
         if (is_aside(node, part) || part == KP_SPLIT_IDLE || (part == KP_SPLIT_COMPUTE && !has_gpu)) continue;
         const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
-        kp_costplaces_add(&places->parts[part], tree, place_of(tree, i), -1, ns);
+        kp_costplaces_add(&places->parts[part], tree, kp_costplace_launcher(tree, i), -1, ns);
     }
 }
 

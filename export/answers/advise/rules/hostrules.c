@@ -38,7 +38,7 @@ static void union_charge(struct kp_cost *cost, const struct kp_costrules *x, nod
         const struct kp_node *node = &x->tree->nodes[i];
         if (!is_host(x, i) || node->end_ns <= until || !is(x, i)) continue;
         const int64_t from = node->start_ns > until ? node->start_ns : until;
-        kp_cost_add(cost, x, (int32_t)i, from, node->end_ns, 1);
+        kp_cost_add(cost, (int32_t)i, from, node->end_ns, 1);
         until = node->end_ns;
     }
 }
@@ -57,7 +57,7 @@ static struct kp_finding *cause_tell(struct kp_cost *cost, struct kp_costrules *
 {
     for (size_t i = 0; x->out->has_gpu && i < x->chosen->step_count; i++)
         if (cost->of[i] > 0) cost->of[i] = (double)x->splits[i].cause_ns[cause];
-    struct kp_finding *told = kp_cost_tell(cost, x, rule);
+    struct kp_finding *told = kp_cost_tell(cost, rule);
     if (told && !told->line) kp_costplaces_tell(&x->places->causes[cause], x->tree->trace, told);
     return told;
 }
@@ -78,12 +78,10 @@ void kp_rules_collecting_explicit(struct kp_finding *told)
 
 void kp_rules_collecting_places(const struct kp_costrules *x, const double *of, struct kp_costplaces *places)
 {
-    const struct kp_chosen *const c = x->chosen;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *node = &x->tree->nodes[i];
-        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
-        if (step < c->step_count && of[step] > 0 && is_host(x, i) && is_collecting(x, i))
-            kp_costplaces_add(places, x->tree, (int32_t)i, -1, node->end_ns - node->start_ns);
+        const size_t step = kp_costrules_step(x, i);
+        if (step < x->chosen->step_count && of[step] > 0 && is_host(x, i) && is_collecting(x, i))
+            kp_costplaces_add(places, x->tree, (int32_t)i, -1, kp_costrules_ns(x, i));
     }
 }
 
@@ -136,7 +134,7 @@ static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
         if (e->kind != KP_KINETO_OP || !is_host(x, i) || node->end_ns <= until) continue;
         const bool is = kp_rules_is_input(x, i);
         if (is && was_input && e->tid == tid && node->start_ns > until)
-            kp_cost_add(cost, x, (int32_t)i, until, node->start_ns, 1);
+            kp_cost_add(cost, (int32_t)i, until, node->start_ns, 1);
         was_input = is;
         until = node->end_ns;
         tid = e->tid;
@@ -191,7 +189,7 @@ static void prepared_charge(struct kp_cost *cost, const struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++) {
         const int64_t from = x->tree->nodes[i].start_ns, to = x->tree->nodes[i].end_ns;
         if (next[i] != LAUNCHED_INPUT || !is_computing(x, i) || kp_rules_is_input(x, i)) continue;
-        kp_cost_add(cost, x, (int32_t)i, from, to, kp_cost_exposed(x, from, to));
+        kp_cost_add(cost, (int32_t)i, from, to, kp_cost_exposed(x, from, to));
     }
     free(next);
 }
@@ -206,7 +204,7 @@ static void input_judge(struct kp_costrules *x)
     union_charge(&cost, x, kp_rules_is_input);
     between_charge(&cost, x);
     prepared_charge(&cost, x);
-    kp_cost_tell(&cost, x, &input);
+    kp_cost_tell(&cost, &input);
 }
 
 /* ---- values that Python reads ---- */
@@ -249,26 +247,17 @@ static bool is_read(const struct kp_costrules *x, size_t node)
     return !is_text && kp_valueread_is_own(x->tree, x->chosen, node);
 }
 
-static size_t step_of(const struct kp_costrules *x, size_t node)
-{
-    return kp_step_at(x->chosen->steps, x->chosen->step_count, x->tree->nodes[node].start_ns);
-}
-
 /* Takes an element out of a tensor. */
 static bool is_indexing(const char *op)
 {
-    static const char *const ops[] = {"aten::select", "aten::index",  "aten::slice",
-                                      "aten::unbind", "aten::narrow", NULL};
-    return kp_name_is_one_of(op, ops);
+    return KP_NAME_IS(op, "aten::select", "aten::index", "aten::slice", "aten::unbind", "aten::narrow");
 }
 
 /* Computes nothing that a read of many values at once would have to compute, too. */
 static bool is_looking(const char *op)
 {
-    static const char *const ops[] = {"aten::detach",   "aten::alias", "aten::view",
-                                      "aten::reshape",  "aten::to",    "aten::squeeze",
-                                      "aten::_to_copy", "aten::clone", NULL};
-    return kp_name_is_one_of(op, ops);
+    return KP_NAME_IS(op, "aten::detach", "aten::alias", "aten::view", "aten::reshape", "aten::to", "aten::squeeze",
+                      "aten::_to_copy", "aten::clone");
 }
 
 /*
@@ -286,7 +275,8 @@ static size_t next_read(const struct kp_costrules *x, size_t i)
     for (size_t k = i + 1; k < x->tree->count && nodes[k].start_ns < most; k++) {
         if (kp_tree_event(x->tree, k)->kind != KP_KINETO_OP || kp_tree_event(x->tree, k)->tid != tid) continue;
         if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
-        if (kp_valueread_is(x->tree, k)) return step_of(x, i) == step_of(x, k) && (indexes || !computes) ? k : SIZE_MAX;
+        if (kp_valueread_is(x->tree, k))
+            return kp_costrules_step(x, i) == kp_costrules_step(x, k) && (indexes || !computes) ? k : SIZE_MAX;
         const char *const name = kp_costrules_name(x, (int32_t)k);
         if (++ops > LOOP_OPS || kp_node_is(x->tree, k, KP_NAME_RANGE)) break;
         indexes |= is_indexing(name);
@@ -331,7 +321,7 @@ static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x, s
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!is_read(x, i)) continue;
         const int64_t until = read_until(&r, i);
-        kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, until, 1);
+        kp_cost_add(cost, (int32_t)i, x->tree->nodes[i].start_ns, until, 1);
         kp_spans_add(times, x->tree->nodes[i].start_ns, until);
         count++;
     }
@@ -349,13 +339,12 @@ static void gpu_reads_see(struct kp_costrules *x)
     char lines[512];
     kp_spans_fini(&times);
     if (count && count >= KP_VALUEREADS_LEAST * steps) {
-        kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+        kp_costplaces_lines(&cost.places, x->tree->trace, steps, lines, sizeof lines);
         x->out->seen = kp_costrules_text(
             x, "%.0f calls of .item() and the like per step%s%s (on the GPU each waits until its tensor is computed)",
             (double)count / (double)steps, *lines ? ", with the loop around them at " : "", lines);
     }
-    kp_costplaces_fini(&cost.places);
-    free(cost.of);
+    kp_cost_drop(&cost);
 }
 
 /*
@@ -387,28 +376,21 @@ static const char *rest_text(const struct kp_costrules *x, const char *line, dou
     return kp_costrules_text(x, "; with all of%s, which does little else", name);
 }
 
-static double mean_of(const double *of, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) sum += of[i] / (double)count;
-    return sum;
-}
-
 /* `line`: of the function that is charged as a whole, or NULL. False: it is no finding. */
 static bool reads_tell(struct kp_costrules *x, struct kp_cost *cost, double each, double reads_ns, const char *line)
 {
     const size_t steps = x->chosen->step_count;
     char lines[512];
-    kp_costplaces_lines(&cost->places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+    kp_costplaces_lines(&cost->places, x->tree->trace, steps, lines, sizeof lines);
     const struct kp_cost_rule rule = {
         0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
         kp_costrules_text(x,
                           "Python reads %.0f values per step one by one (.item(), float(), if, print() of tensors); "
                           "the cost includes the loop around them%s%s%s",
-                          each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, mean_of(cost->of, steps))),
+                          each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, kp_cost_mean(cost))),
         "Keep them as tensors and read all at once: torch.stack(values).tolist(). Log every N steps."};
     if (each < KP_VALUEREADS_LEAST) memset(cost->of, 0, steps * sizeof *cost->of);
-    return kp_cost_tell(cost, x, &rule);
+    return kp_cost_tell(cost, &rule);
 }
 
 /*
@@ -420,9 +402,9 @@ static void reads_judge(struct kp_costrules *x)
     struct kp_cost cost = kp_cost_open(x);
     struct kp_spans times = {0};
     const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x, &times);
-    const double each = steps ? (double)count / (double)steps : 0, ns = mean_of(cost.of, steps);
+    const double each = (double)count / (double)steps, ns = kp_cost_mean(&cost);
     char counts[512];
-    kp_costplaces_counts(&cost.places, x->tree->trace, steps ? steps : 1, counts, sizeof counts);
+    kp_costplaces_counts(&cost.places, x->tree->trace, steps, counts, sizeof counts);
     const char *const function = each < KP_VALUEREADS_LEAST ? NULL : function_charge(&cost, x, &times);
     if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
     else if (each >= SEEN_LEAST)

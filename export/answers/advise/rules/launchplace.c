@@ -56,16 +56,14 @@ static void optimizer_gather(struct optimizer_ops *o, const struct kp_costrules 
 
 static const char *optimizer_change(const struct kp_costrules *x, const struct optimizer_ops *o)
 {
-    static const char *const fused[] = {"Adam", "AdamW", "SGD", "Adagrad", NULL};
-    static const char *const foreach[] = {"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", NULL};
     const double ops = (double)o->all / (double)x->chosen->step_count;
-    const bool is_fused = kp_name_is_one_of(o->name, fused);
+    const bool is_fused = KP_NAME_IS(o->name, "Adam", "AdamW", "SGD", "Adagrad");
     if (2 * o->joined >= o->all)
         return is_fused ? kp_costrules_text(x, "Let %s join its %.0f ops a step: %s(..., fused=True).", o->name, ops,
                                             o->name)
                         : NULL;
     const char *const how = is_fused ? "(..., fused=True), or foreach=True."
-                            : kp_name_is_one_of(o->name, foreach)
+                            : KP_NAME_IS(o->name, "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
                                 ? "(..., foreach=True)."
                                 : " has to join them: torch.compile, or torch._foreach_* ops.";
     return kp_costrules_text(x, "%s goes through its parameters one by one (%.0f ops a step): %s%s", o->name, ops,
@@ -95,10 +93,8 @@ struct line_ops {
 
 static bool has_weights(const char *name)
 {
-    static const char *const ops[] = {"aten::linear",    "aten::conv1d",     "aten::conv2d",
-                                      "aten::conv3d",    "aten::layer_norm", "aten::batch_norm",
-                                      "aten::embedding", "aten::group_norm", NULL};
-    return kp_name_is_one_of(name, ops);
+    return KP_NAME_IS(name, "aten::linear", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::layer_norm",
+                      "aten::batch_norm", "aten::embedding", "aten::group_norm");
 }
 
 /* Is it the line itself that runs the op, and not a function that it calls? */
@@ -130,8 +126,8 @@ static void node_take(struct line_ops *l, size_t i)
     if (!kp_costrules_is_op(l->x, i) || !kp_spans_has(&l->x->chosen->in_steps, tree->nodes[i].start_ns)) return;
     l->weighted += has_weights(name);
     l->gradients += strcmp(name, KP_ACCUMULATE_GRAD) == 0;
-    l->added += (strcmp(name, "aten::add_") == 0 || strcmp(name, "aten::add") == 0) && parent >= 0 &&
-                kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE);
+    l->added +=
+        KP_NAME_IS(name, "aten::add_", "aten::add") && parent >= 0 && kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE);
     if (kp_costplace_op(tree, (int32_t)i) == (int32_t)i && is_of_line(l, i)) line_op_add(l, i);
 }
 

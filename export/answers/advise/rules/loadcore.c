@@ -9,6 +9,7 @@
  */
 #include "export/answers/advise/rules/loadwaits.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "export/answers/advise/stepkinds/longsteps.h"
@@ -21,13 +22,11 @@
  * the program starts does so in its number alone: the times of its thread begin behind it. */
 static bool are_all(const struct kp_costrules *x, const struct kp_chosen *chosen)
 {
-    const struct kp_choice everything = {.first_step = -1, .last_step = -1};
     const double said = kp_costrules_fact(x, "kprof.steps");
     struct kp_chosen all;
     char why[256];
     if (said > 0) return said == (double)(chosen->step_count + chosen->parts.has_startup);
-    const int rc = kp_chosen_make(&all, x->tree, &everything, why, sizeof why);
-    const bool are_same = rc == 0 && all.step_count == chosen->step_count;
+    const bool are_same = kp_chosen_all(&all, x->tree, why, sizeof why) == 0 && all.step_count == chosen->step_count;
     kp_chosen_fini(&all);
     return are_same;
 }
@@ -37,10 +36,8 @@ double kp_loadcore_asleep_ns(const struct kp_costrules *x)
     const struct kp_chosen *const chosen = x->whole ? x->whole->chosen : x->chosen;
     const double had_us = kp_costrules_fact(x, "kprof.core_had_us"),
                  waited_us = kp_costrules_fact(x, "kprof.core_waited_us");
-    double ns = -1e3 * (had_us + waited_us);
     if (!(had_us > 0) || chosen->ended_by == KP_STEPENDS_PASS || !are_all(x, chosen)) return -1;
-    for (size_t i = 0; i < chosen->step_count; i++) ns += (double)(chosen->steps[i].end_ns - chosen->steps[i].start_ns);
-    return ns > 0 ? ns : 0;
+    return fmax(0, kp_chosen_steps_ns(chosen) - 1e3 * (had_us + waited_us));
 }
 
 /* Of a part of all steps, the share in which the thread is awake for sure. */

@@ -26,11 +26,9 @@ struct asked {
 /* How many batches most steps ask for. */
 static double usual_of(const struct asked *of, size_t steps)
 {
-    double *const sorted = kp_kineto_room(steps + 1, sizeof *sorted);
-    for (size_t i = 0; i < steps; i++) sorted[i] = (double)of[i].of_workers;
-    const double usual = kp_quantile(sorted, steps, 0.5);
-    free(sorted);
-    return usual;
+    struct kp_sample all = {0};
+    for (size_t i = 0; i < steps; i++) kp_sample_add(&all, (double)of[i].of_workers);
+    return kp_sample_end(&all, 0.5);
 }
 
 /* Did the loader draw a seed, random_().item(), between this call for a batch and the last? */

@@ -32,32 +32,25 @@ static void tensor_take(struct received *c, const struct kp_node *tensor)
     c->last_ns = tensor->end_ns;
 }
 
-static double usual_of(const struct kp_costrules *x, const struct received *calls, size_t batches)
-{
-    double *const sorted = kp_kineto_room(batches + 1, sizeof *sorted);
-    size_t count = 0;
-    for (size_t i = 0; i < x->tree->count; i++)
-        if (is_of_workers(x, x->loaders[i]) && x->loaders[i] == (int32_t)i) sorted[count++] = (double)calls[i].tensors;
-    const double usual = kp_quantile(sorted, count, 0.5);
-    free(sorted);
-    return usual;
-}
-
 /* Looks at the tensors of each call for a batch. One that takes two batches, out of order, waits between them. */
 static struct receipt receipt_of(const struct kp_costrules *x)
 {
     const struct kp_node *const nodes = x->tree->nodes;
     struct received *const calls = kp_kineto_zeros(x->tree->count + 1, sizeof *calls); /* by node of the call */
     struct receipt r = {0};
+    struct kp_sample usual = {0};
     for (size_t i = 0; i < x->tree->count; i++) {
         const int32_t of = x->loaders[i];
         if (!is_of_workers(x, of)) continue;
-        if (of == (int32_t)i) r.batches++, r.calls_ns += (double)(nodes[i].end_ns - nodes[i].start_ns);
+        if (of == (int32_t)i) r.batches++, r.calls_ns += (double)kp_costrules_ns(x, i);
         if (strcmp(kp_costrules_name(x, (int32_t)i), "aten::set_") != 0) continue;
         tensor_take(&calls[of], &nodes[i]);
         r.tensors++;
     }
-    r.usual = usual_of(x, calls, r.batches);
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (x->loaders[i] == (int32_t)i && is_of_workers(x, (int32_t)i))
+            kp_sample_add(&usual, (double)calls[i].tensors);
+    r.usual = kp_sample_end(&usual, 0.5);
     for (size_t i = 0; i < x->tree->count && r.tensors; i++)
         if (2 * calls[i].tensors * r.batches <= 3 * r.tensors) r.ns += (double)(calls[i].last_ns - calls[i].first_ns);
     free(calls);

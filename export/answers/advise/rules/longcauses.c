@@ -106,8 +106,9 @@ static size_t which_tell(const struct noting *n, bool are_gaps, struct kp_waited
     for (size_t i = 0; i < steps; i++)
         if (n->by[i] != NOT_CAUSELESS && (n->by[i] == WITHOUT_OP) == are_gaps) at[count++] = i;
     *out = kp_costrules_waited(n->x, at, count, n->l->more);
-    out->what = kp_costrules_text(n->x, "%s last%s %.1f ms longer", kp_costrules_few(n->x, at, count),
-                                  count == 1 ? "s" : " up to", out->some.most_ns / 1e6);
+    out->what =
+        kp_costrules_text(n->x, "%s last%s %.1f ms longer", kp_costrules_numbers(n->x, at, count, KP_NUMBERS_FEW, ","),
+                          count == 1 ? "s" : " up to", out->some.most_ns / 1e6);
     const size_t longest = count ? at[0] : SIZE_MAX;
     free(at);
     return longest;
@@ -156,19 +157,6 @@ static bool slower_note(const struct noting *n)
     return true;
 }
 
-struct gaps_adding {
-    struct kp_costplaces *places;
-    const struct kp_costrules *x;
-    double weight;
-};
-
-static void gap_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
-{
-    const struct gaps_adding *const a = context;
-    (void)step;
-    kp_costplaces_add(a->places, a->x->tree, node, before, (int64_t)(a->weight * (double)ns));
-}
-
 /* Where these steps have more time without an op than the others: the gap, and the call of Python that fills it. */
 static struct kp_gap_call gaps_place(const struct noting *n, struct kp_finding *f)
 {
@@ -183,7 +171,8 @@ static struct kp_gap_call gaps_place(const struct noting *n, struct kp_finding *
         const bool is_one = n->by[i] == WITHOUT_OP;
         weights[i] = is_one ? 1 / many : n->l->more[i] > 0 ? 0 : -1 / few;
         ns += is_one ? n->l->more[i] / many : 0;
-        kp_longsteps_walk(n->x, i, true, gap_add, &(struct gaps_adding){&places, n->x, weights[i]});
+        for (struct kp_longsteps_walk w = kp_longsteps_walk_of(n->x, i, true); kp_longsteps_next(&w);)
+            kp_costplaces_add(&places, n->x->tree, w.node, w.before, (int64_t)(weights[i] * (double)w.ns));
     }
     kp_costplaces_tell(&places, n->x->tree->trace, f);
     kp_costplaces_fini(&places);

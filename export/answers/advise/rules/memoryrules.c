@@ -53,29 +53,27 @@ static void events_list(struct memory_walk *w)
     qsort(w->of, w->count, sizeof *w->of, event_order);
 }
 
+static int32_t *last_of(struct kp_keyindex *threads, const struct kp_kineto_event *e)
+{
+    return kp_keyindex_row(threads, (uint64_t)e->tid, &(int32_t){-1}, sizeof(int32_t));
+}
+
 /* Events and nodes are both by time: the last node that began on the event's thread, or an outer one, has the event. */
 static void places_find(struct memory_walk *w)
 {
     const struct kp_tree *tree = w->x->tree;
-    struct kp_keyindex threads = {0};
-    int32_t *last = NULL;
-    size_t room = 0, node = 0;
+    struct kp_keyindex threads = {0}; /* rows: the last node that began */
+    size_t node = 0;
     w->places = kp_kineto_room(w->count + 1, sizeof *w->places);
     for (size_t i = 0; i < w->count; i++) {
         for (; node < tree->count && tree->nodes[node].start_ns <= w->of[i].ns; node++) {
             if (tree->nodes[node].on_device || tree->nodes[node].is_async) continue;
-            const size_t at = kp_keyindex_get(&threads, (uint64_t)kp_tree_event(tree, node)->tid);
-            last = kp_kineto_grow(last, &room, at + 1, sizeof *last);
-            last[at] = (int32_t)node;
+            *last_of(&threads, kp_tree_event(tree, node)) = (int32_t)node;
         }
-        const size_t known = threads.count, at = kp_keyindex_get(&threads, (uint64_t)w->of[i].event->tid);
-        last = kp_kineto_grow(last, &room, at + 1, sizeof *last);
-        if (at == known) last[at] = -1;
-        int32_t in = last[at];
+        int32_t in = *last_of(&threads, w->of[i].event);
         while (in >= 0 && tree->nodes[in].end_ns < w->of[i].ns) in = tree->nodes[in].parent;
         w->places[i] = in;
     }
-    free(last);
     kp_keyindex_fini(&threads);
 }
 
@@ -215,8 +213,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
         f.change = change_of(x, f.line);
         kp_costrules_tell(x, &f);
     }
-    kp_costplaces_fini(&left.places);
-    free(left.of);
+    kp_cost_drop(&left);
 }
 
 /* ---- the GPU's memory ---- */

@@ -83,7 +83,7 @@ static struct passes passes_of(const struct kp_costrules *x)
 {
     struct passes p = {.x = x, .last = -1};
     for (size_t i = 0; i < x->tree->count; i++)
-        if (kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns)) node_take(&p, i);
+        if (kp_costrules_in_steps(x, i)) node_take(&p, i);
     return p;
 }
 
@@ -114,6 +114,6 @@ void kp_rules_no_sync(struct kp_costrules *x)
                           (double)p.sent_passes / (double)p.updates),
         "Run all passes but the last in `with model.no_sync():` (Accelerate: accelerator.accumulate(model)). "
         "Gradients then add up on each rank, and are sent once per optimizer step."};
-    struct kp_finding *const f = kp_cost_tell(&cost, x, &rule);
+    struct kp_finding *const f = kp_cost_tell(&cost, &rule);
     if (f) line_tell(x, p.last, f);
 }

@@ -149,17 +149,14 @@ static void gap_tell(const struct kp_costrules *x, double part, struct kp_findin
     } else gap_place_tell(x, part, f);
 }
 
-struct place_seeking {
-    const struct kp_costrules *x;
-    uint64_t key;
-    double ns;
-};
-
-static void place_seek(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+/* The time of a step in gaps at one place. */
+static double place_ns(const struct kp_costrules *x, size_t step, const struct kp_costplace *place)
 {
-    struct place_seeking *s = context;
-    (void)step, (void)before;
-    if (kp_costplace_key(s->x->tree, node) == s->key) s->ns += (double)ns;
+    const uint64_t key = kp_costplace_key_of(place);
+    double ns = 0;
+    for (struct kp_longsteps_walk w = kp_longsteps_walk_of(x, step, true); kp_longsteps_next(&w);)
+        ns += kp_costplace_key(x->tree, w.node) == key ? (double)w.ns : 0;
+    return ns;
 }
 
 /* How many of all steps have half of what such a gap costs on average, slow ones, too. NULL: wherever it lies. */
@@ -168,11 +165,8 @@ static size_t gap_steps(const struct kp_costrules *x, double ns, const struct kp
     const struct kp_costrules *const of = x->whole ? x->whole : x;
     const struct kp_step_split *const splits = of->trained ? of->trained : of->splits;
     size_t steps = 0;
-    for (size_t i = 0; i < of->chosen->step_count; i++) {
-        struct place_seeking s = {of, place ? kp_costplace_key_of(place) : 0, 0};
-        if (place) kp_longsteps_walk(of, i, true, place_seek, &s);
-        steps += 2 * (place ? s.ns : (double)splits[i].part_ns[KP_SPLIT_IDLE]) >= ns;
-    }
+    for (size_t i = 0; i < of->chosen->step_count; i++)
+        steps += 2 * (place ? place_ns(of, i, place) : (double)splits[i].part_ns[KP_SPLIT_IDLE]) >= ns;
     return steps;
 }
 
@@ -426,9 +420,8 @@ static bool is_of_most_steps(const struct line_gaps *g, const struct gap_place *
     return 2 * place->steps >= g->x->chosen->step_count;
 }
 
-static void line_gap_take(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+static void line_gap_take(struct line_gaps *g, size_t step, int32_t node, int32_t before, int64_t ns)
 {
-    struct line_gaps *const g = context;
     const int64_t end = g->x->tree->nodes[node].start_ns;
     ns -= kp_spans_between(&g->loading, end - ns, end);
     const uint32_t line = ns < LONG_GAP_NS ? 0 : kp_costplace_line(g->x->tree, node);
@@ -448,7 +441,9 @@ static void line_gap_take(void *context, size_t step, int32_t node, int32_t befo
 
 static void line_gaps_walk(struct line_gaps *g)
 {
-    for (size_t i = 0; i < g->x->chosen->step_count; i++) kp_longsteps_walk(g->x, i, true, line_gap_take, g);
+    for (size_t i = 0; i < g->x->chosen->step_count; i++)
+        for (struct kp_longsteps_walk w = kp_longsteps_walk_of(g->x, i, true); kp_longsteps_next(&w);)
+            line_gap_take(g, i, w.node, w.before, w.ns);
 }
 
 /* The line with most of the places that most steps have a gap at; its ns. */

@@ -17,7 +17,7 @@
 
 #define EXPLAINS                                                                           \
     (1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_CAUSE(KP_IDLE_LAUNCH) | \
-     1u << KP_CAUSE(KP_IDLE_PYTHON))
+     1u << KP_CAUSE(KP_IDLE_PYTHON) | KP_RULE_TELLS_STEPS)
 
 static const struct pycall_rule {
     uint32_t fact;
@@ -28,8 +28,7 @@ static const struct pycall_rule {
      false,
      {0.05, EXPLAINS, KP_FINDING_TEXTS, "the step formats tensors as text (print(), str() or an f-string of a tensor)",
       "Format numbers in place of tensors (loss.item()), every N steps. Let the logger format: log.debug(\"%s\", "
-      "tensor) "
-      "makes no text where that level is off, an f-string always does."}},
+      "tensor) makes no text where that level is off, an f-string always does."}},
     {KP_NAME_DEEPCOPY,
      false,
      {0.03, EXPLAINS, "deepcopy-of-state", "copy.deepcopy() copies tensors one by one into new memory",
@@ -75,7 +74,7 @@ static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const str
         if (!is && !kp_costrules_is_op(x, i)) continue;
         const uint32_t line = is && !has_calls ? kp_costplace_line(x->tree, (int32_t)i) : 0;
         const int64_t from = (line && line == was) || until > node->start_ns ? until : node->start_ns;
-        if (is) kp_cost_add(cost, x, (int32_t)i, from, node->end_ns, weight_of(x, &without, from, node->end_ns));
+        if (is) kp_cost_add(cost, (int32_t)i, from, node->end_ns, weight_of(x, &without, from, node->end_ns));
         if (is) kp_spans_add(times, from, node->end_ns);
         was = line;
         until = node->end_ns;
@@ -86,18 +85,11 @@ static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const str
 
 static void calls_judge(struct kp_costrules *x, const struct pycall_rule *call)
 {
-    const size_t bytes = (x->chosen->step_count + 1) * sizeof(double);
     struct kp_cost cost = kp_cost_open(x);
     struct kp_spans times = {0};
     calls_charge(&cost, &times, x, call);
-    double *const of = kp_kineto_room(x->chosen->step_count + 1, sizeof *of);
-    memcpy(of, cost.of, bytes);
-    if (kp_cost_tell(&cost, x, &call->rule)) {
-        kp_costrules_told(x, of);
-        kp_readtimes_idle(&x->read_idle, x, &times);
-    }
+    if (kp_cost_tell(&cost, &call->rule)) kp_readtimes_idle(&x->read_idle, x, &times);
     kp_spans_fini(&times);
-    free(of);
 }
 
 void kp_rules_pycalls(struct kp_costrules *x)

@@ -23,26 +23,24 @@ enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4 };
 #define STEADY 0.5    /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
 #define EXPLAINED 0.5 /* by tensors, which have a finding of their own: what is left is less */
 
+#define KEEPING_LINE "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
+
 struct looks {
-    double *step, *bytes;
-    size_t count;
+    struct kp_sample step, bytes; /* in the order of the looks */
 };
 
 /* Reads "17:60000,22:61000", KB at the ends of steps, of all windows that were put behind one another. */
 static struct looks looks_read(const struct kp_kineto *trace)
 {
     struct looks l = {0};
-    size_t bytes_room = 0, step_room = 0;
     for (size_t i = 0; i < trace->fact_count; i++) {
         const char *at = kp_kineto_text(trace, trace->facts[i].text);
         if (strcmp(kp_kineto_text(trace, trace->facts[i].path), "kprof.resident_steps") != 0) continue;
         for (char *end; *at; at = *end == ',' ? end + 1 : end) {
             const double step = strtod(at, &end);
             if (end == at || *end != ':') break;
-            l.step = kp_kineto_grow(l.step, &step_room, l.count + 1, sizeof *l.step);
-            l.bytes = kp_kineto_grow(l.bytes, &bytes_room, l.count + 1, sizeof *l.bytes);
-            l.step[l.count] = step;
-            l.bytes[l.count++] = 1024 * strtod(end + 1, &end);
+            kp_sample_add(&l.step, step);
+            kp_sample_add(&l.bytes, 1024 * strtod(end + 1, &end));
         }
     }
     return l;
@@ -52,21 +50,18 @@ static struct looks looks_read(const struct kp_kineto *trace)
 static double growth_at(const struct looks *l, size_t from, size_t end, double share)
 {
     const size_t half = (end - from) / 2;
-    double *slopes = kp_kineto_room(half + 1, sizeof *slopes);
-    size_t count = 0;
-    for (size_t i = from; i + half < end && count < half; i++) {
-        const double steps = l->step[i + half] - l->step[i];
-        if (steps > 0) slopes[count++] = (l->bytes[i + half] - l->bytes[i]) / steps;
+    struct kp_sample slopes = {0};
+    for (size_t i = from; i + half < end && slopes.count < half; i++) {
+        const double steps = l->step.of[i + half] - l->step.of[i];
+        if (steps > 0) kp_sample_add(&slopes, (l->bytes.of[i + half] - l->bytes.of[i]) / steps);
     }
-    const double value = kp_quantile(slopes, count, share);
-    free(slopes);
-    return value;
+    return kp_sample_end(&slopes, share);
 }
 
 /* Bytes that must have come in all. */
 static double growth_least(const struct looks *l)
 {
-    const double of_few = l->count < LOOKS_SURE ? ALL_FEW * l->bytes[0] : 0;
+    const double of_few = l->step.count < LOOKS_SURE ? ALL_FEW * l->bytes.of[0] : 0;
     return of_few > ALL_LEAST ? of_few : ALL_LEAST;
 }
 
@@ -75,20 +70,19 @@ static bool is_one_piece(const struct looks *l, size_t from, size_t end)
 {
     double most = 0;
     for (size_t i = from + 1; i < end; i++)
-        if (l->bytes[i] - l->bytes[i - 1] > most) most = l->bytes[i] - l->bytes[i - 1];
-    return most >= STEADY * (l->bytes[end - 1] - l->bytes[from]);
+        if (l->bytes.of[i] - l->bytes.of[i - 1] > most) most = l->bytes.of[i] - l->bytes.of[i - 1];
+    return most >= STEADY * (l->bytes.of[end - 1] - l->bytes.of[from]);
 }
 
 /* Bytes a step; 0: it does not grow, or stops to. */
 static double growth_of(const struct looks *l)
 {
-    const size_t from = l->count / WARM_PART, rest = l->count - from;
-    if (l->count < LOOKS_LEAST) return 0;
-    const double each = growth_at(l, from, l->count, 0.5);
-    const size_t last = l->count - rest / 2;
-    const bool is_steady = growth_at(l, from, l->count, 0.25) >= STEADY * each &&
-                           growth_at(l, last, l->count, 0.5) >= STEADY * each && !is_one_piece(l, last, l->count);
-    const double all = each * (l->step[l->count - 1] - l->step[from]);
+    const size_t count = l->step.count, from = count / WARM_PART, last = count - (count - from) / 2;
+    if (count < LOOKS_LEAST) return 0;
+    const double each = growth_at(l, from, count, 0.5);
+    const bool is_steady = growth_at(l, from, count, 0.25) >= STEADY * each &&
+                           growth_at(l, last, count, 0.5) >= STEADY * each && !is_one_piece(l, last, count);
+    const double all = each * (l->step.of[count - 1] - l->step.of[from]);
     return is_steady && each >= GROWS_LEAST && all >= growth_least(l) ? each : 0;
 }
 
@@ -111,14 +105,12 @@ void kp_rules_resident(struct kp_costrules *x)
         struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = x->out->steps};
         f.what = kp_costrules_text(x, "the program's memory on the host grows with each step (%s)",
                                    tensors_text(x, tensors));
-        f.change =
-            x->tree->trace->memory_count
-                ? "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
-                : "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise. For "
-                  "tensors alone: kprof run --profile-memory --with-stack ops.";
+        f.change = x->tree->trace->memory_count ? KEEPING_LINE
+                                                : KEEPING_LINE
+                       " For tensors alone: kprof run --profile-memory --with-stack ops.";
         f.is_critical = each >= GROWS_CRITICAL;
         kp_costrules_tell(x, &f);
     }
-    free(looks.step);
-    free(looks.bytes);
+    free(looks.step.of);
+    free(looks.bytes.of);
 }

@@ -32,27 +32,19 @@ static int64_t bytes_of(const struct kp_tree *tree, size_t node)
     return each * (int64_t)(all > 1 ? all : 1);
 }
 
-static int32_t place_of(const struct small_comm *s, size_t node)
-{
-    const struct kp_node *const n = &s->x->tree->nodes[node];
-    if (s->starts && s->starts[node] >= 0) return s->starts[node];
-    if (n->on_device && n->launcher >= 0) return n->launcher;
-    return n->on_device && n->call >= 0 ? n->call : (int32_t)node;
-}
-
 static void collective_take(struct small_comm *s, size_t node)
 {
-    const struct kp_node *const n = &s->x->tree->nodes[node];
-    const size_t step = kp_step_at(s->x->chosen->steps, s->x->chosen->step_count, n->start_ns);
-    const int64_t bytes = bytes_of(s->x->tree, node);
+    const size_t step = kp_costrules_step(s->x, node);
+    const int64_t bytes = bytes_of(s->x->tree, node), ns = kp_costrules_ns(s->x, node);
+    const int32_t start = s->starts ? s->starts[node] : -1;
     if (step >= s->x->chosen->step_count) return;
-    s->all_ns += n->end_ns - n->start_ns;
+    s->all_ns += ns;
     if (bytes < 0 || bytes >= KP_COMM_SMALL) return;
-    s->ns += n->end_ns - n->start_ns;
+    s->ns += ns;
     s->count++;
     s->of[step]++;
     if (bytes > s->most_bytes) s->most_bytes = bytes;
-    kp_costplaces_add(&s->places, s->x->tree, place_of(s, node), -1, n->end_ns - n->start_ns);
+    kp_costplaces_add(&s->places, s->x->tree, start >= 0 ? start : kp_costplace_launcher(s->x->tree, node), -1, ns);
 }
 
 /* In half of the steps. */
@@ -70,13 +62,11 @@ static void finding_tell(const struct small_comm *s, struct kp_finding *f)
     char lines[512];
     kp_costplaces_counts(&s->places, s->x->tree->trace, s->x->chosen->step_count, lines, sizeof lines);
     const char *const between = *lines ? ": " : "";
-    if (s->x->out->has_gpu)
-        f->what =
-            kp_costrules_text(s->x, "%.3g collectives of at most %s each run in a step while nothing computes%s%s",
-                              each, size, between, lines);
-    else
-        f->what = kp_costrules_text(s->x, "the step waits for %.3g collectives of at most %s each%s%s", each, size,
-                                    between, lines);
+    f->what = kp_costrules_text(s->x,
+                                s->x->out->has_gpu
+                                    ? "%.3g collectives of at most %s each run in a step while nothing computes%s%s"
+                                    : "the step waits for %.3g collectives of at most %s each%s%s",
+                                each, size, between, lines);
     f->change = KP_COMM_FEWER;
     f->is_small = true;
     kp_costplaces_tell(&s->places, s->x->tree->trace, f);

@@ -125,17 +125,14 @@ static enum kp_split_part part_with_more(const struct kp_costrules *x, const str
     return (enum kp_split_part)most;
 }
 
-struct comparing {
-    struct kp_costrules *x;
-    const struct compared *c;
-    bool are_gaps; /* each lies between two ops */
-};
-
-static void place_compare(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+/* Charges the places of ops, or of gaps between two of them. */
+static void places_compare(const struct compared *c, bool are_gaps)
 {
-    const struct comparing *const with = context;
-    kp_costplaces_add(&with->c->cost->places, with->x->tree, node, with->are_gaps ? before : -1,
-                      (int64_t)((double)ns * weight_of(with->c, step)));
+    struct kp_costrules *const x = c->cost->x;
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        for (struct kp_longsteps_walk w = kp_longsteps_walk_of(x, i, are_gaps); kp_longsteps_next(&w);)
+            kp_costplaces_add(&c->cost->places, x->tree, w.node, are_gaps ? w.before : -1,
+                              (int64_t)((double)w.ns * weight_of(c, i)));
 }
 
 KP_ORDER_BY(longest_first, double)
@@ -153,7 +150,7 @@ static size_t *cost_order(const struct kp_costrules *x, const struct kp_cost *co
 static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *cost)
 {
     size_t count, *const at = cost_order(x, cost, &count);
-    const char *text = kp_costrules_numbers(x, at, count);
+    const char *text = kp_costrules_numbers(x, at, count, KP_NUMBERS_MOST, "");
     free(at);
     return text;
 }
@@ -255,7 +252,7 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     struct kp_finding *const told = kp_costrules_find(x, KP_FINDING_GC);
     if (told) {
         told->what = kp_costrules_text(x, "%s, most in %s", told->what, numbers_text(x, cost));
-        free(cost->of);
+        kp_cost_drop(cost);
         return NULL;
     }
     const bool is_one = cost->least == 1;
@@ -265,7 +262,7 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     of_them.what = kp_costrules_text(x, "%s%s: the extra time of %s is Python's garbage collector", rule->what,
                                      is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
                                      is_one ? "this step" : "these steps");
-    struct kp_finding *const found = kp_cost_tell(cost, x, &of_them);
+    struct kp_finding *const found = kp_cost_tell(cost, &of_them);
     kp_costrules_core(x, found);
     kp_rules_collecting_explicit(found);
     return found;
@@ -300,7 +297,7 @@ static struct kp_finding *part_tell(struct kp_costrules *x, const struct compare
     const bool is_carried = rule == &drift && part == KP_SPLIT_COMPUTE && kp_longplace_is_backward(x, weights);
     if (is_carried) begin = " of backward passes";
     if (rule == &drift) kp_longcauses_drift(&of_part, part, is_gap, is_carried);
-    struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
+    struct kp_finding *f = kp_cost_tell(cost, &of_part);
     if (!kp_part_is_of_others(x, part)) kp_costrules_core(x, f);
     if (f) longer_name(x, f, numbers, part, is_gap ? weights : NULL, is_one, begin);
     if (f && part == KP_SPLIT_LOADING) kp_loadepochs_tell(x, weights, f);
@@ -316,7 +313,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
 {
     struct kp_cost *const cost = with->cost;
     if (!with->many) {
-        free(cost->of);
+        kp_cost_drop(cost);
         return NULL;
     }
     if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
@@ -327,12 +324,10 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
                is_known = !is_of_gpu && is_told(x, with, is_gap);
     if (is_known && rule == &drift && is_gap) kp_rules_waits_grow(x);
     if (is_of_gpu || is_known) {
-        free(cost->of);
+        kp_cost_drop(cost);
         return NULL;
     }
-    const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;
-    for (size_t i = 0; i < x->chosen->step_count && has_place; i++)
-        kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, with, is_gap});
+    if (x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap) places_compare(with, is_gap);
     return part_tell(x, with, rule, part);
 }
 
@@ -399,14 +394,11 @@ enum { MOST_STEPS_LEAST = 3 };
 /* Are the steps of this cost all of those that are each Nth one, from the first to the last that was recorded? */
 static bool are_each_nth(const struct kp_costrules *x, const struct kp_cost *cost)
 {
-    const struct kp_step *const steps = x->chosen->steps;
-    const size_t all = x->chosen->step_count;
-    long *const numbers = kp_kineto_room(all + 1, sizeof *numbers);
-    size_t count = 0;
-    for (size_t i = 0; i < all; i++)
-        if (cost->of[i] > 0) numbers[count++] = steps[i].number;
-    const bool are_each = count && kp_everynth_of(numbers, count, steps[0].number, steps[all - 1].number) > 0;
-    free(numbers);
+    size_t count = 0, *const at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (cost->of[i] > 0) at[count++] = i;
+    const bool are_each = kp_costrules_each_nth(x, at, count) > 0;
+    free(at);
     return are_each;
 }
 
@@ -433,7 +425,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
         if (group && l->shared_with[i] == group) cost.of[i] = l->shared[i];
     const struct compared with = compared_of(x, &cost, l->more, l, group);
     if (are_slower && is_told_elsewhere(x)) {
-        free(cost.of);
+        kp_cost_drop(&cost);
         return;
     }
     struct kp_cost_rule rule = outliers;
@@ -561,7 +553,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     groups_tell(x, &longer);
     kp_longsteps_fini(&longer);
     free(are_nth);
-    free(cost.of);
+    kp_cost_drop(&cost);
 }
 
 /* Are these steps longer by ops that are as many as in the others, but slower? */
@@ -625,7 +617,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
     for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < third ? 0 : cost.of[i];
     const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer);
-    if (is_told || (!has_waits(l) && is_a_wait(x, longer))) free(cost.of); /* told with its reason */
+    if (is_told || (!has_waits(l) && is_a_wait(x, longer))) kp_cost_drop(&cost); /* told with its reason */
     else {
         const struct compared with =
             compared_count((struct compared){.cost = &cost, .longer = longer, .from = third}, l->count);

@@ -60,10 +60,8 @@ static void call_add(struct optimes *t, const struct kp_costrules *x, size_t i, 
     struct place_turn *const turn = kp_keyindex_row(&t->places, kp_costplace_key(x->tree, (int32_t)i),
                                                     &(struct place_turn){.step = SIZE_MAX}, sizeof *turn);
     if (turn->step != step) *turn = (struct place_turn){.step = step};
-    *KP_KINETO_NEXT(t->calls, t->count, t->capacity) =
-        (struct opcall){.kind = (uint64_t)t->places.last << 32 | turn->turns++,
-                        .ns = (double)(x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns),
-                        .step = step};
+    *KP_KINETO_NEXT(t->calls, t->count, t->capacity) = (struct opcall){
+        .kind = (uint64_t)t->places.last << 32 | turn->turns++, .ns = (double)(kp_costrules_ns(x, i)), .step = step};
 }
 
 /* Takes the ops of torch in steps that no other of them calls. */

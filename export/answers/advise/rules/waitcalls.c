@@ -125,12 +125,6 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     row->ns += all;
 }
 
-static void marker_take(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
-{
-    (void)marker;
-    piece_take(context, call, from_ns, to_ns);
-}
-
 void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
 {
     struct waitcall_walk w = {.out = out};
@@ -139,7 +133,7 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
     w.has_ops = ops_mark(x);
     w.is_input = input_mark(x);
     w.is_step = steps_mark(x);
-    kp_selftime_each_marked(x->tree, piece_take, marker_take, &w);
+    kp_selftime_each_call(x->tree, piece_take, &w);
     free(w.has_ops);
     free(w.is_input);
     free(w.is_step);

@@ -15,11 +15,9 @@
 
 bool kp_evalsteps_is_layer(const char *name)
 {
-    static const char *const layers[] = {
-        "aten::linear",     "aten::addmm",      "aten::mm",     "aten::matmul",    "aten::convolution",
-        "aten::conv1d",     "aten::conv2d",     "aten::conv3d", "aten::embedding", "aten::layer_norm",
-        "aten::batch_norm", "aten::group_norm", "aten::lstm",   "aten::gru",       NULL};
-    return kp_name_is_one_of(name, layers);
+    return KP_NAME_IS(name, "aten::linear", "aten::addmm", "aten::mm", "aten::matmul", "aten::convolution",
+                      "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::embedding", "aten::layer_norm",
+                      "aten::batch_norm", "aten::group_norm", "aten::lstm", "aten::gru");
 }
 
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *e)

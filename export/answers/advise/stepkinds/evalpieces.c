@@ -77,12 +77,12 @@ void kp_evalpieces_add(void *pieces, const struct kp_tree *tree, const struct kp
     for (size_t n = 0; n < p->count; n++) name_grow(&p->names[n], before, all);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        const size_t step = kp_step_at(chosen->steps, chosen->step_count, tree->nodes[i].start_ns);
+        const size_t step = kp_costrules_step(&x, i);
         if (step == chosen->step_count || x.loaders[i] >= 0 || !kp_costrules_is_op(&x, i)) continue;
         const bool is_forward = kp_evalsteps_is_forward(e);
         struct counted_name *const n = name_of(p, kp_kineto_text(tree->trace, e->name), is_forward, all);
         if (!n) continue;
-        if (is_forward) n->ns += tree->nodes[i].end_ns - tree->nodes[i].start_ns;
+        if (is_forward) n->ns += kp_costrules_ns(&x, i);
         ++*(kp_evalsteps_has_gradients(e) ? &n->with[before + step] : &n->without[before + step]);
     }
     p->steps = all;
@@ -115,24 +115,16 @@ static struct kp_passes *passes_find(const struct kp_evalpieces *p)
 /* How much longer than the median of the others the steps with an evaluation last, together. */
 static double longer_ns(const struct kp_chosen *steps, const struct kp_passes *of, size_t *found)
 {
-    double *const lengths = kp_kineto_room(steps->step_count + 1, sizeof *lengths), ns = 0;
-    size_t count = 0;
+    struct kp_sample lengths = {0};
+    double ns = 0;
     *found = 0;
     for (size_t i = 0; i < steps->step_count; i++) {
         const double length = (double)(steps->steps[i].end_ns - steps->steps[i].start_ns);
-        if (!of[i].without) lengths[count++] = length;
+        if (!of[i].without) kp_sample_add(&lengths, length);
         else ns += length, ++*found;
     }
-    ns -= (double)*found * kp_quantile(lengths, count, 0.5);
-    free(lengths);
+    ns -= (double)*found * kp_sample_end(&lengths, 0.5);
     return ns > 0 ? ns : 0;
-}
-
-static double steps_ns(const struct kp_chosen *steps)
-{
-    double ns = 0;
-    for (size_t i = 0; i < steps->step_count; i++) ns += (double)(steps->steps[i].end_ns - steps->steps[i].start_ns);
-    return ns;
 }
 
 bool kp_evalpieces_has(const struct kp_evalpieces *p)
@@ -154,7 +146,7 @@ const char *kp_evalpieces_text(const struct kp_evalpieces *p, struct kp_kineto *
     struct kp_passes *const of = passes_find(p);
     if (kp_evalsteps_are(of, p->steps, 1)) {
         const double ns = longer_ns(steps, of, &found);
-        const char *const share = kp_costrules_text(&x, KP_EVALSTEPS_SHARE, 100 * ns / steps_ns(steps));
+        const char *const share = kp_costrules_text(&x, KP_EVALSTEPS_SHARE, 100 * ns / kp_chosen_steps_ns(steps));
         text = kp_evalsteps_text(&x, found, "evaluation", "some ", ns, share, kp_evalsteps_numbers(&x, of, 1));
     }
     free(of);

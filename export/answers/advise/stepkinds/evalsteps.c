@@ -47,7 +47,7 @@ static void names_find(struct kp_forward_names *out, const struct kp_costrules *
         struct kp_forward_name *const name =
             kp_keyindex_row(&keys, e->name, &(struct kp_forward_name){.name = e->name}, sizeof *name);
         name->is_layer = kp_evalsteps_is_layer(kp_costrules_name(x, (int32_t)i));
-        name->ns += x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns;
+        name->ns += kp_costrules_ns(x, i);
     }
     struct kp_forward_name *const all = keys.rows;
     if (keys.count) qsort(all, keys.count, sizeof *all, longest_first);
@@ -71,11 +71,9 @@ static bool is_of_passes(const struct kp_forward_names *names, const struct kp_f
 
 double kp_evalsteps_median(const uint32_t *calls, size_t steps)
 {
-    double *values = kp_kineto_room(steps + 1, sizeof *values);
-    for (size_t i = 0; i < steps; i++) values[i] = calls[i];
-    const double median = kp_quantile(values, steps, 0.5);
-    free(values);
-    return median;
+    struct kp_sample values = {0};
+    for (size_t i = 0; i < steps; i++) kp_sample_add(&values, calls[i]);
+    return kp_sample_end(&values, 0.5);
 }
 
 /* Backward calls forward ops, too, and those have no number. */
@@ -112,7 +110,7 @@ static void calls_count(struct kp_forward_names *names, const struct kp_costrule
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
         struct kp_forward_name *f = kp_costrules_is_op(x, i) ? name_of(names, e->name) : NULL;
-        const size_t step = f ? kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns) : c->step_count;
+        const size_t step = f ? kp_costrules_step(x, i) : c->step_count;
         if (f && step == c->step_count && is_eval_call(x, i)) f->calls[step + (size_t)side_of(x, i)]++;
         if (step == c->step_count || x->loaders[i] >= 0) continue;
         ++*(kp_evalsteps_has_gradients(e) ? &with[f - names->of][step] : &f->calls[step]);
@@ -140,6 +138,14 @@ static bool is_asking(const struct kp_costrules *x, size_t i)
     return x->loaders[i] == (int32_t)i && (parent < 0 || x->loaders[parent] < 0);
 }
 
+/* Which of the passes' ops a node is, outside of loading and of backward; NULL: none. */
+static const struct kp_forward_name *pass_op(const struct kp_costrules *x, struct kp_forward_names *names, size_t i)
+{
+    const struct kp_forward_name *const f =
+        kp_costrules_is_op(x, i) ? name_of(names, kp_tree_event(x->tree, i)->name) : NULL;
+    return f && is_of_passes(names, f) && x->loaders[i] < 0 && !is_in_backward(x, i) ? f : NULL;
+}
+
 /* Measures the evaluations before the first step and behind the last: from the load of the first batch to the last
  * pass, while none has gradients. */
 static void outside_measure(struct eval_outside *out, const struct kp_costrules *x, struct kp_forward_names *names)
@@ -150,11 +156,8 @@ static void outside_measure(struct eval_outside *out, const struct kp_costrules 
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         if (from < 0 && asked < 0 && is_asking(x, i)) asked = node->start_ns;
-        const struct kp_forward_name *const f =
-            kp_costrules_is_op(x, i) ? name_of(names, kp_tree_event(x->tree, i)->name) : NULL;
-        if (!f || !is_of_passes(names, f) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue;
-        const bool is_of_it =
-            is_eval_call(x, i) && kp_step_at(c->steps, c->step_count, node->start_ns) == c->step_count;
+        if (!pass_op(x, names, i)) continue;
+        const bool is_of_it = is_eval_call(x, i) && kp_costrules_step(x, i) == c->step_count;
         if (!is_of_it) from = asked = -1;
         else if (from < 0) from = node->start_ns, until = asked >= 0 ? asked : from;
         if (is_of_it) kp_spans_add(&times, until, node->start_ns);
@@ -201,12 +204,8 @@ static void passes_by_ops(struct kp_passes *of, uint8_t *marks, struct eval_outs
         of[i].with = names.count > 0 && names.of[0].a_step > 0;
     }
     bool *const trained = trained_find(x);
-    for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        const struct kp_forward_name *const f = kp_costrules_is_op(x, i) ? name_of(&names, e->name) : NULL;
-        if (!f || !is_of_passes(&names, f) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue;
-        marks[i] = (uint8_t)mark_of(x, trained, i);
-    }
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (pass_op(x, &names, i)) marks[i] = (uint8_t)mark_of(x, trained, i);
     free(trained);
     for (size_t n = 0; n < names.count; n++) free(names.of[n].calls);
 }
@@ -245,10 +244,9 @@ static uint32_t model_find(const struct kp_costrules *x, const bool *has)
     int64_t longest = -1;
     uint32_t model = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *node = &x->tree->nodes[i];
-        if (!has[i] || node->end_ns - node->start_ns <= longest) continue;
-        longest = node->end_ns - node->start_ns;
-        model = node->name;
+        if (!has[i] || kp_costrules_ns(x, i) <= longest) continue;
+        longest = kp_costrules_ns(x, i);
+        model = x->tree->nodes[i].name;
     }
     return model;
 }
@@ -262,7 +260,7 @@ static void passes_by_modules(struct kp_passes *of, uint8_t *marks, const struct
         const struct kp_node *node = &x->tree->nodes[i];
         marks[i] = KP_PASS_NONE;
         if (node->name != model || !is_module(x, (int32_t)i) || root_of(x, (int32_t)i) != (int32_t)i) continue;
-        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+        const size_t step = kp_costrules_step(x, i);
         if (step == c->step_count) continue;
         of[step].with += has[i];
         of[step].without += !has[i];
@@ -302,7 +300,7 @@ static size_t usual_asks(const struct kp_costrules *x, const struct kp_passes *o
     size_t count = 0;
     double *asks = kp_kineto_zeros(c->step_count + 1, sizeof *asks);
     for (size_t i = 0; i < x->tree->count; i++)
-        if (is_asking(x, i)) asks[kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns)]++;
+        if (is_asking(x, i)) asks[kp_costrules_step(x, i)]++;
     for (size_t i = 0; i < c->step_count; i++)
         if (!of[i].without) asks[count++] = asks[i];
     const double usual = kp_quantile(asks, count, 0.5);
@@ -315,9 +313,7 @@ static void usual_measure(struct eval_walk *w, const struct kp_passes *of)
 {
     const struct kp_chosen *const c = w->x->chosen;
     const struct kp_tree *const tree = w->x->tree;
-    double *lead = kp_kineto_room(c->step_count + 1, sizeof *lead);
-    double *trail = kp_kineto_room(c->step_count + 1, sizeof *trail);
-    size_t count = 0;
+    struct kp_sample lead = {0}, trail = {0};
     for (size_t i = 0; i < c->step_count; i++) {
         const struct kp_step *const step = &c->steps[i];
         int64_t first = -1, last = -1;
@@ -329,13 +325,11 @@ static void usual_measure(struct eval_walk *w, const struct kp_passes *of)
             if (tree->nodes[k].end_ns > last) last = tree->nodes[k].end_ns;
         }
         if (first < 0) continue;
-        lead[count] = (double)(first - step->start_ns);
-        trail[count++] = (double)(step->end_ns - last);
+        kp_sample_add(&lead, (double)(first - step->start_ns));
+        kp_sample_add(&trail, (double)(step->end_ns - last));
     }
-    w->lead_ns = kp_quantile(lead, count, 0.5);
-    w->trail_ns = kp_quantile(trail, count, 0.5);
-    free(lead);
-    free(trail);
+    w->lead_ns = kp_sample_end(&lead, 0.5);
+    w->trail_ns = kp_sample_end(&trail, 0.5);
 }
 
 /*
@@ -459,7 +453,7 @@ const char *kp_evalsteps_numbers(const struct kp_costrules *x, const struct kp_p
         if (of[i].without > most) most = of[i].without;
         at[found++] = i;
     }
-    const char *numbers = kp_costrules_numbers_of(x, at, found);
+    const char *numbers = kp_costrules_numbers(x, at, found, KP_NUMBERS_MOST, ",");
     const char *to = most > least ? kp_costrules_text(x, " to %zu", most) : "";
     free(at);
     return kp_costrules_text(x, "%s hold%s %zu%s forward pass%s", numbers, found == 1 ? "s" : "", least, to,
@@ -467,6 +461,14 @@ const char *kp_evalsteps_numbers(const struct kp_costrules *x, const struct kp_p
 }
 
 static bool is_outside(const struct eval_outside *outside) { return outside->passes >= PASSES_LEAST; }
+
+/* Of both sides. */
+static double outside_ns(const struct eval_outside *outside)
+{
+    double ns = 0;
+    for (size_t side = 0; side < EVAL_SIDES; side++) ns += is_outside(&outside[side]) ? (double)outside[side].ns : 0;
+    return ns;
+}
 
 /* "; before the first step at least 102.9 ms (100 passes)": a single one may be a trial of the model. */
 static const char *outside_text(const struct kp_costrules *x, const struct eval_outside *outside, const char *before)
@@ -514,9 +516,7 @@ static const char *share_text(const struct kp_costrules *x, const struct eval_ou
 /* ": with it at least 1379.3 ms in all, 34.4 % of the time of the steps and of these": inside and outside. */
 static const char *total_text(const struct kp_costrules *x, const struct eval_outside *outside)
 {
-    double out_ns = 0;
-    for (size_t side = 0; side < EVAL_SIDES; side++)
-        if (is_outside(&outside[side])) out_ns += (double)outside[side].ns;
+    const double out_ns = outside_ns(outside);
     const double all_ns = x->out->evaluated_ns * (double)x->chosen->step_count + out_ns;
     if (out_ns <= 0 || steps_ns(x) <= 0) return "";
     return kp_costrules_text(x, " (in all at least %s, %.1f %% of the time of steps and evaluations)",
@@ -539,10 +539,9 @@ const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const 
  * done less often. */
 static bool samples_in(const struct kp_costrules *x, const struct kp_spans *times)
 {
-    static const char *const draws[] = {"aten::multinomial", "aten::normal", "aten::bernoulli", NULL};
     for (size_t i = 0; i < x->tree->count; i++)
         if (kp_spans_has(times, x->tree->nodes[i].start_ns) && kp_costrules_is_op(x, i) &&
-            kp_name_is_one_of(kp_costrules_name(x, (int32_t)i), draws))
+            KP_NAME_IS(kp_costrules_name(x, (int32_t)i), "aten::multinomial", "aten::normal", "aten::bernoulli"))
             return true;
     return false;
 }
@@ -600,9 +599,7 @@ static void evaluated_tell(const struct kp_costrules *x, const char *inside, con
                                 "let one pass process many samples (environments, prompts)"
                             : inside ? EVALUATED_HOW EVALUATED_SAVE "evaluate less often or on fewer batches"
                                      : EVALUATED_HOW;
-    double out_ns = 0;
-    for (size_t side = 0; side < EVAL_SIDES; side++)
-        if (is_outside(&outside[side])) out_ns += (double)outside[side].ns / (double)x->chosen->step_count;
+    const double out_ns = outside_ns(outside) / (double)x->chosen->step_count;
     x->out->evaluated_ns += out_ns;
     x->out->evaluated_as = samples ? "rollouts" : "evaluations";
     x->out->evaluated_share = steps_ns(x) > 0 ? x->out->evaluated_ns / (x->out->step_ns + out_ns) : 0;

@@ -144,17 +144,14 @@ static void under_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     if (is_of_thread(g, node) && g->under[node]) g->sought.ns += piece_weigh(g, node, from_ns, to_ns);
 }
 
-static void marker_under_take(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
+/* Charges the places with the time without an op of all pieces. */
+static void gaps_measure(struct gaps *g, const struct kp_costrules *x, const double *weights)
 {
-    (void)marker;
-    under_take(context, call, from_ns, to_ns);
-}
-
-/* A step's marker is no call: the one that is open runs. */
-static void marker_take(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
-{
-    (void)marker;
-    piece_take(context, call, from_ns, to_ns);
+    g->tree = x->tree;
+    g->chosen = x->chosen;
+    g->weights = weights;
+    work_find(g, x);
+    kp_selftime_each_call(x->tree, piece_take, g);
 }
 
 static void gaps_fini(struct gaps *g)
@@ -168,11 +165,10 @@ static void gaps_fini(struct gaps *g)
 void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint64_t *calls)
 {
     const size_t steps = x->chosen->step_count;
-    struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights, .of_steps = true};
+    struct gaps g = {.of_steps = true};
     double *most = kp_kineto_zeros(steps + 1, sizeof *most);
     memset(calls, 0, steps * sizeof *calls);
-    work_find(&g, x);
-    kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
+    gaps_measure(&g, x, weights);
     const struct gap_cost *const of = g.keys.rows;
     const double *const step_ns = g.step_keys.rows;
     for (size_t i = 0; i < g.step_keys.count; i++) {
@@ -188,14 +184,12 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
 double kp_gapplace_usual(const struct kp_costrules *x, const double *weights, uint64_t call)
 {
     const size_t steps = x->chosen->step_count;
-    struct gaps g = {.tree = x->tree, .chosen = x->chosen};
+    struct gaps g = {0};
     double *others = kp_kineto_room(steps + 1, sizeof *others);
     size_t count = 0;
     for (size_t i = 0; i < steps; i++) count += !(weights[i] > 0);
     for (size_t i = 0; i < steps; i++) others[i] = weights[i] > 0 ? 0 : 1 / (double)count;
-    g.weights = others;
-    work_find(&g, x);
-    kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
+    gaps_measure(&g, x, others);
     const struct gap_cost none = {0}, *const of_call = kp_keyindex_row(&g.keys, call, &none, sizeof none);
     const double ns = of_call->ns;
     gaps_fini(&g);
@@ -240,7 +234,7 @@ static void call_measure(struct gaps *g, const struct gap_cost *most, struct kp_
 {
     g->sought = (struct gap_cost){most->line, most->call, 0};
     under_find(g);
-    kp_selftime_each_marked(g->tree, under_take, marker_under_take, g);
+    kp_selftime_each_call(g->tree, under_take, g);
     call->ns = g->sought.ns;
     call->is_python = !most->call && OPS_LITTLE * call->ns * (double)g->chosen->step_count > ops_under(g);
 }
@@ -248,11 +242,10 @@ static void call_measure(struct gaps *g, const struct gap_cost *most, struct kp_
 struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *x, const double *weights, double of_ns,
                                     struct kp_finding *out)
 {
-    struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights};
+    struct gaps g = {0};
     const struct gap_cost *most = NULL;
     struct kp_kineto *trace = x->tree->trace;
-    work_find(&g, x);
-    kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
+    gaps_measure(&g, x, weights);
     const struct gap_cost *const of = g.keys.rows;
     for (size_t i = 0; i < g.keys.count; i++)
         if (of[i].line && (!most || of[i].ns > most->ns)) most = &of[i];

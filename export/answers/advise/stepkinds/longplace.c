@@ -34,24 +34,12 @@ static void call_add(struct longplace *p, uint32_t stack, uint32_t inner, size_t
     if (ns > call->most_ns) call->most_ns = ns, call->inner = inner;
 }
 
-static void op_weigh(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+/* Adds the time of an op of the forward pass to each call around it. */
+static void calls_add(struct longplace *p, int32_t node, double weighed)
 {
-    struct longplace *const p = context;
-    const double weighed = p->weights[step] * (double)ns;
-    (void)before;
-    p->ns += weighed;
-    if (kp_node_is_backward(p->x->tree, (size_t)node)) p->backward_ns += weighed;
-}
-
-/* The same, and to each call around the op. */
-static void op_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
-{
-    struct longplace *const p = context;
     struct kp_kineto *const trace = p->x->tree->trace;
-    const double weighed = p->weights[step] * (double)ns;
     const uint32_t stack = kp_tree_stack(p->x->tree, &p->x->tree->nodes[node]);
-    op_weigh(p, step, node, before, ns);
-    if (kp_node_is_backward(p->x->tree, (size_t)node) || !stack || !(weighed > 0 || weighed < 0)) return;
+    if (!stack || !(weighed > 0 || weighed < 0)) return;
     const char *at = kp_kineto_text(trace, stack);
     size_t bytes;
     uint32_t inner = 0;
@@ -79,16 +67,27 @@ static const struct call_cost *call_find(const struct longplace *p)
     return found;
 }
 
-static void ops_walk(struct longplace *p, kp_longsteps_fn take)
+static void step_weigh(struct longplace *p, size_t step, bool with_calls)
+{
+    for (struct kp_longsteps_walk w = kp_longsteps_walk_of(p->x, step, false); kp_longsteps_next(&w);) {
+        const double weighed = p->weights[step] * (double)w.ns;
+        const bool is_backward = kp_node_is_backward(p->x->tree, (size_t)w.node);
+        p->ns += weighed;
+        if (is_backward) p->backward_ns += weighed;
+        else if (with_calls) calls_add(p, w.node, weighed);
+    }
+}
+
+static void steps_weigh(struct longplace *p, bool with_calls)
 {
     for (size_t i = 0; i < p->x->chosen->step_count; i++)
-        if (p->weights[i] > 0 || p->weights[i] < 0) kp_longsteps_walk(p->x, i, false, take, p);
+        if (p->weights[i] > 0 || p->weights[i] < 0) step_weigh(p, i, with_calls);
 }
 
 bool kp_longplace_is_backward(const struct kp_costrules *x, const double *weights)
 {
     struct longplace p = {.x = x, .weights = weights};
-    ops_walk(&p, op_weigh);
+    steps_weigh(&p, false);
     return p.ns > 0 && p.backward_ns >= BACK_SHARE * p.ns;
 }
 
@@ -96,7 +95,7 @@ void kp_longplace_tell(const struct kp_costrules *x, const double *weights, stru
 {
     struct longplace p = {.x = x, .weights = weights};
     struct kp_kineto *const trace = x->tree->trace;
-    ops_walk(&p, op_add);
+    steps_weigh(&p, true);
     const struct call_cost *const call = p.ns > 0 ? call_find(&p) : NULL;
     const uint32_t line = call && call->inner ? kp_ownline_of(trace, call->stack) : 0;
     if (line) {

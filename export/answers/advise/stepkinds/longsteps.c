@@ -34,11 +34,6 @@ struct cause {
 
 /* ---- ops of a step, and the gaps before them ---- */
 
-static bool is_outer_op(const struct kp_costrules *x, size_t i)
-{
-    return kp_costrules_is_op(x, i) && kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i;
-}
-
 size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns)
 {
     size_t low = 0, high = tree->count;
@@ -50,54 +45,50 @@ size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns)
     return low;
 }
 
-void kp_longsteps_walk(const struct kp_costrules *x, size_t step, bool are_gaps, kp_longsteps_fn give, void *context)
+struct kp_longsteps_walk kp_longsteps_walk_of(const struct kp_costrules *x, size_t step, bool are_gaps)
 {
     const struct kp_step *const s = &x->chosen->steps[step];
-    const struct kp_node *const nodes = x->tree->nodes;
-    int64_t until = s->start_ns;
-    int32_t before = -1;
-    size_t i = kp_longsteps_node(x->tree, s->start_ns);
-    for (size_t k = i; before < 0 && k-- > 0;)
-        if (is_outer_op(x, k)) before = (int32_t)k;
-    if (before >= 0 && nodes[before].end_ns > until) until = nodes[before].end_ns;
-    for (; i < x->tree->count; i++) {
-        const bool is_after = nodes[i].start_ns >= s->end_ns;
-        if (!is_outer_op(x, i)) continue;
-        const int64_t end = is_after ? s->end_ns : nodes[i].start_ns;
-        const int64_t gap = end > until ? end - until - kp_spans_between(&x->evaluated, until, end) : 0;
-        if (are_gaps && gap > GAP_LEAST_NS) give(context, step, (int32_t)i, before, gap);
-        if (is_after) break;
-        if (!are_gaps && !kp_spans_has(&x->evaluated, nodes[i].start_ns))
-            give(context, step, (int32_t)i, before, nodes[i].end_ns - nodes[i].start_ns);
-        if (nodes[i].end_ns > until) until = nodes[i].end_ns;
-        before = (int32_t)i;
+    struct kp_longsteps_walk w = {
+        .x = x, .are_gaps = are_gaps, .end_ns = s->end_ns, .until_ns = s->start_ns, .last = -1};
+    w.at = kp_longsteps_node(x->tree, s->start_ns);
+    for (size_t k = w.at; w.last < 0 && k-- > 0;)
+        if (kp_costrules_is_outer(x, k)) w.last = (int32_t)k;
+    if (w.last >= 0 && x->tree->nodes[w.last].end_ns > w.until_ns) w.until_ns = x->tree->nodes[w.last].end_ns;
+    return w;
+}
+
+bool kp_longsteps_next(struct kp_longsteps_walk *w)
+{
+    const struct kp_costrules *const x = w->x;
+    while (w->at < x->tree->count) {
+        const struct kp_node *const op = &x->tree->nodes[w->at];
+        const bool is_after = op->start_ns >= w->end_ns;
+        if (!kp_costrules_is_outer(x, w->at++)) continue;
+        const int64_t from = w->until_ns, end = is_after ? w->end_ns : op->start_ns;
+        w->before = w->last;
+        w->node = w->last = (int32_t)(op - x->tree->nodes);
+        if (op->end_ns > from) w->until_ns = op->end_ns;
+        if (is_after) w->at = x->tree->count;
+        w->ns = !w->are_gaps ? op->end_ns - op->start_ns
+                : end > from ? end - from - kp_spans_between(&x->evaluated, from, end)
+                             : 0;
+        if (w->are_gaps ? w->ns > GAP_LEAST_NS : !is_after && !kp_spans_has(&x->evaluated, op->start_ns)) return true;
     }
+    return false;
 }
 
 /* ---- what is usual ---- */
-
-struct place_adding {
-    struct kp_keyindex *to;
-    const struct kp_tree *tree;
-    double weight;
-};
 
 double *kp_longsteps_place(struct kp_keyindex *places, uint64_t key)
 {
     return kp_keyindex_row(places, key, &(double){0}, sizeof(double));
 }
 
-static void place_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
-{
-    const struct place_adding *const a = context;
-    (void)step, (void)before;
-    *kp_longsteps_place(a->to, kp_costplace_key(a->tree, node)) += a->weight * (double)ns;
-}
-
 void kp_longsteps_places(struct kp_keyindex *to, const struct kp_costrules *x, size_t step, bool are_gaps,
                          double weight)
 {
-    kp_longsteps_walk(x, step, are_gaps, place_add, &(struct place_adding){to, x->tree, weight});
+    for (struct kp_longsteps_walk w = kp_longsteps_walk_of(x, step, are_gaps); kp_longsteps_next(&w);)
+        *kp_longsteps_place(to, kp_costplace_key(x->tree, w.node)) += weight * (double)w.ns;
 }
 
 static void usual_find(struct grouping *g)
@@ -231,8 +222,6 @@ static void groups_make(struct grouping *g)
     }
 }
 
-static bool *bools_make(size_t count) { return kp_kineto_zeros(count + 1, sizeof(bool)); }
-
 void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, const double *more, double median_ns)
 {
     const size_t steps = x->chosen->step_count;
@@ -240,9 +229,9 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, c
     struct grouping g = {.out = out, .x = x};
     *out = (struct kp_longsteps){.more = more, .median_ns = median_ns};
     out->group = kp_kineto_zeros(steps + 1, sizeof *out->group);
-    out->is_slower = bools_make(steps);
-    out->has_cause = bools_make(steps);
-    out->is_gap = bools_make(steps);
+    out->is_slower = kp_kineto_zeros(steps + 1, sizeof(bool));
+    out->has_cause = kp_kineto_zeros(steps + 1, sizeof(bool));
+    out->is_gap = kp_kineto_zeros(steps + 1, sizeof(bool));
     for (size_t i = 0; i < steps; i++) count += more[i] > 0;
     if (count && !x->out->has_gpu) {
         g.calls = kp_kineto_room(steps + 1, sizeof *g.calls);

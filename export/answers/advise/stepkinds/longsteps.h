@@ -27,10 +27,19 @@ bool kp_longsteps_is_often(const struct kp_longsteps *longer, size_t hits, size_
 /* Did Python collect garbage in half of what a step is longer? */
 bool kp_longsteps_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
 size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first that does not begin before */
-/* Gives each outermost op of a step, or each gap before one, which the op before it begins; -1: not known. */
-typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
-void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_gaps, kp_longsteps_fn give,
-                       void *context);
+/* Each outermost op of a step, or each gap before one, which the op before it begins:
+ * for (struct kp_longsteps_walk w = kp_longsteps_walk_of(..); kp_longsteps_next(&w);) */
+struct kp_longsteps_walk {
+    const struct kp_costrules *x;
+    bool are_gaps;
+    int32_t node, before; /* before: -1: not known */
+    int64_t ns;
+    int64_t end_ns, until_ns; /* of the step; of the ops so far */
+    size_t at;                /* the next node */
+    int32_t last;             /* the op before that */
+};
+struct kp_longsteps_walk kp_longsteps_walk_of(const struct kp_costrules *rules, size_t step, bool are_gaps);
+bool kp_longsteps_next(struct kp_longsteps_walk *walk);
 
 /* Adds the time of each outermost op of a step, or of each gap before one, by its place, times `weight`. */
 void kp_longsteps_places(struct kp_keyindex *to, const struct kp_costrules *rules, size_t step, bool are_gaps,

@@ -52,10 +52,9 @@ static bool tokens_read(const struct kp_costrules *x, long *tokens)
     const struct kp_chosen *c = x->chosen;
     const struct kp_kineto *trace = x->tree->trace;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *node = &x->tree->nodes[i];
         const uint32_t shapes = kp_tree_event(x->tree, i)->shapes;
         if (!shapes || strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") != 0) continue;
-        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+        const size_t step = kp_costrules_step(x, i);
         if (step == c->step_count || tokens[step]) continue;
         tokens[step] = kp_prompt_tokens(kp_kineto_text(trace, shapes));
         is_any |= tokens[step] != 0;
@@ -85,7 +84,7 @@ static struct prompt_op op_find(const struct kp_costrules *x)
     struct prompt_op most = {.ns = 0};
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
-        if (!kp_costrules_is_op(x, i) || kp_step_at(c->steps, c->step_count, node->start_ns) == c->step_count) continue;
+        if (!kp_costrules_is_op(x, i) || kp_costrules_step(x, i) == c->step_count) continue;
         const uint32_t name = kp_tree_event(x->tree, i)->name;
         struct prompt_op *const op = kp_keyindex_row(&keys, name, &(struct prompt_op){.name = name}, sizeof *op);
         op->ns += node->end_ns - node->start_ns;
@@ -113,7 +112,7 @@ static void ops_add(struct kp_promptpieces *p, const struct kp_costrules *x)
     if (p->has_backward) return; /* a training takes no prompts */
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
-        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+        const size_t step = kp_costrules_step(x, i);
         if (step == c->step_count || !kp_costrules_is_op(x, i)) continue;
         const uint64_t key = key_of(kp_costrules_name(x, (int32_t)i));
         p->ops[p->steps + step] += key;
@@ -155,14 +154,13 @@ static void steps_spread(const uint64_t *ops, long *tokens, size_t steps)
 /* By step, the calls of that op: all, and those that last far longer than the median call. */
 static void calls_count(const struct kp_promptpieces *p, double *calls, double *longer)
 {
-    double *const lengths = kp_kineto_room(p->count + 1, sizeof *lengths);
-    for (size_t i = 0; i < p->count; i++) lengths[i] = p->calls[i].ns;
-    const double median = kp_quantile(lengths, p->count, 0.5);
+    struct kp_sample lengths = {0};
+    for (size_t i = 0; i < p->count; i++) kp_sample_add(&lengths, p->calls[i].ns);
+    const double median = kp_sample_end(&lengths, 0.5);
     for (size_t i = 0; i < p->count; i++) {
         calls[p->calls[i].step]++;
         longer[p->calls[i].step] += p->calls[i].ns > LONG_TIMES * median;
     }
-    free(lengths);
 }
 
 /* Tokens by the ops. All stay 0 where these do not tell. */
@@ -189,15 +187,12 @@ static void tokens_guess(struct kp_promptpieces *p)
 
 static double median_of(const struct kp_costrules *x, const long *tokens, bool is_prompt)
 {
-    size_t n = 0;
-    double *lengths = kp_kineto_room(x->chosen->step_count + 1, sizeof *lengths);
+    struct kp_sample lengths = {0};
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (tokens[i] && (tokens[i] > 1) == is_prompt)
-            lengths[n++] = x->splits ? (double)x->splits[i].step_ns
-                                     : (double)(x->chosen->steps[i].end_ns - x->chosen->steps[i].start_ns);
-    const double median = kp_quantile(lengths, n, 0.5);
-    free(lengths);
-    return median;
+            kp_sample_add(&lengths, x->splits ? (double)x->splits[i].step_ns
+                                              : (double)(x->chosen->steps[i].end_ns - x->chosen->steps[i].start_ns));
+    return kp_sample_end(&lengths, 0.5);
 }
 
 static const char *numbers_text(const struct kp_costrules *x, const long *tokens)
@@ -206,7 +201,7 @@ static const char *numbers_text(const struct kp_costrules *x, const long *tokens
     size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (tokens[i] > 1) at[count++] = i;
-    const char *text = kp_costrules_numbers_of(x, at, count);
+    const char *text = kp_costrules_numbers(x, at, count, KP_NUMBERS_MOST, ",");
     free(at);
     return text;
 }

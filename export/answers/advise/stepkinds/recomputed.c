@@ -51,7 +51,7 @@ static double cost_of(const struct kp_costrules *x, const struct kp_spans *times
     for (size_t i = 0; i < x->work_count; i++) {
         const int32_t place = kp_costrules_place(&x->works[i]);
         if (place < 0 || !kp_spans_has(times, x->tree->nodes[place].start_ns)) continue;
-        if (!kp_spans_has(&x->chosen->in_steps, x->tree->nodes[place].start_ns)) continue;
+        if (!kp_costrules_in_steps(x, place)) continue;
         ns += (double)(x->works[i].end_ns - x->works[i].start_ns);
     }
     return ns;

@@ -19,22 +19,13 @@ static bool is_by_optimizer(const struct kp_costrules *x)
            (x->chosen->ended_by == KP_STEPENDS_OPTIMIZER || (source && strcmp(source, "optimizer") == 0));
 }
 
-/* By node: it is an op that has a backward. The caller frees it. */
-static bool *forwards_find(const struct kp_tree *tree)
-{
-    bool *const forward = kp_kineto_zeros(tree->count + 1, sizeof *forward);
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->nodes[i].forward >= 0) forward[tree->nodes[i].forward] = true;
-    return forward;
-}
-
 /* How long a step lasts until its first forward op, without an evaluation; 0: it has none. */
-static double begin_ns(const struct kp_costrules *x, const bool *forward, size_t step)
+static double begin_ns(const struct kp_costrules *x, size_t step)
 {
     const struct kp_step *const s = &x->chosen->steps[step];
     const struct kp_node *const nodes = x->tree->nodes;
     for (size_t i = kp_longsteps_node(x->tree, s->start_ns); i < x->tree->count && nodes[i].start_ns < s->end_ns; i++)
-        if (forward[i])
+        if (x->has_backward[i])
             return (double)(nodes[i].start_ns - s->start_ns -
                             kp_spans_between(&x->evaluated, s->start_ns, nodes[i].start_ns));
     return 0;
@@ -45,15 +36,13 @@ static bool is_at_begin(const struct kp_costrules *x, const double *of, const do
 {
     double begins = 0, usual = 0, more = 0;
     size_t many = 0, few = 0;
-    bool *const forward = forwards_find(x->tree);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         const bool is_one = of[i] > 0;
         if (!is_one && longer[i] > 0) continue;
-        *(is_one ? &begins : &usual) += begin_ns(x, forward, i);
+        *(is_one ? &begins : &usual) += begin_ns(x, i);
         *(is_one ? &many : &few) += 1;
         more += of[i];
     }
-    free(forward);
     return many && few && begins - (double)many * usual / (double)few >= BEGIN_SHARE * more;
 }
 

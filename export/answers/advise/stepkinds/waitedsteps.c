@@ -39,7 +39,7 @@ static const char *steps_text(const struct kp_costrules *x, const size_t *at, co
     if (of->count == 1)
         return kp_costrules_text(x, "step %ld was slow because it waited %.1f ms for a CPU core", of->longest, ms);
     return kp_costrules_text(x, "%s were slow because they waited for a CPU core, step %ld for %.1f ms",
-                             kp_costrules_few(x, at, of->count), of->longest, ms);
+                             kp_costrules_numbers(x, at, of->count, KP_NUMBERS_FEW, ","), of->longest, ms);
 }
 
 void kp_waitedsteps_tell(struct kp_costrules *x, const double *waits, const double *more)
