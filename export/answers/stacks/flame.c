@@ -15,83 +15,57 @@
 #include "export/answers/stacks/flamepage.h"
 #include "export/read/frames/framename.h"
 #include "export/read/kineto/kineto.h"
+#include "export/read/store/keyindex.h"
 #include "export/read/store/qsort.h"
+#include "export/read/store/stringtable.h"
 
-enum { SLOTS_FIRST = 256 };
 #define NARROW 0.0002 /* of the whole */
 
 struct box {
-    char *name;
+    const char *name;
     int64_t total;
-    uint32_t parent, first, next; /* box numbers, 0: none */
+    uint32_t first, next; /* of its boxes, behind it: numbers, 0: none */
     uint32_t depth;
 };
 struct kp_flame {
     struct box *boxes; /* 0 is the whole; a parent comes before its children */
     size_t count, capacity;
-    uint32_t *slots; /* boxes by parent and name, 0: free; a power of two */
-    size_t slot_count;
+    struct kp_strings *names;
+    struct kp_keyindex numbers; /* of boxes but the first, by parent and name */
 };
 
-static uint32_t box_add(struct kp_flame *f, const char *name, size_t bytes, uint32_t parent)
+static void box_add(struct kp_flame *f, uint32_t name, uint32_t parent)
 {
-    f->boxes = kp_kineto_grow(f->boxes, &f->capacity, f->count + 1, sizeof *f->boxes);
-    struct box *b = &f->boxes[f->count];
-    *b = (struct box){.name = kp_kineto_room(bytes + 1, 1), .parent = parent};
-    memcpy(b->name, name, bytes);
-    b->name[bytes] = 0;
-    if (f->count) {
-        b->depth = f->boxes[parent].depth + 1;
-        b->next = f->boxes[parent].first;
-        f->boxes[parent].first = (uint32_t)f->count;
-    }
-    return (uint32_t)f->count++;
+    struct box *const b = KP_KINETO_NEXT(f->boxes, f->count, f->capacity);
+    *b = (struct box){.name = kp_strings_get(f->names, name)};
+    if (f->count == 1) return;
+    b->depth = f->boxes[parent].depth + 1;
+    b->next = f->boxes[parent].first;
+    f->boxes[parent].first = (uint32_t)f->count - 1;
 }
 
 struct kp_flame *kp_flame_open(void)
 {
     struct kp_flame *f = kp_kineto_room(1, sizeof *f);
-    *f = (struct kp_flame){0};
-    box_add(f, "all", 3, 0);
+    *f = (struct kp_flame){.names = kp_strings_open()};
+    box_add(f, kp_strings_put(f->names, "all", 3), 0);
     return f;
 }
 
 void kp_flame_close(struct kp_flame *f)
 {
-    for (size_t i = 0; i < f->count; i++) free(f->boxes[i].name);
+    kp_keyindex_fini(&f->numbers);
+    kp_strings_close(f->names);
     free(f->boxes);
-    free(f->slots);
     free(f);
 }
 
-/* Finds the box's slot, or the free one where it belongs. */
-static size_t slot_of(const struct kp_flame *f, uint32_t parent, const char *name, size_t bytes)
+static uint32_t box_get(struct kp_flame *f, uint32_t parent, const char *text, size_t bytes)
 {
-    const uint64_t h = kp_fnv64(KP_FNV64 ^ parent, name, bytes);
-    size_t at = (size_t)((h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (f->slot_count - 1);
-    for (; f->slots[at]; at = (at + 1) & (f->slot_count - 1)) {
-        const struct box *b = &f->boxes[f->slots[at]];
-        if (b->parent == parent && strncmp(b->name, name, bytes) == 0 && !b->name[bytes]) break;
-    }
-    return at;
-}
-
-static void slots_widen(struct kp_flame *f)
-{
-    size_t count = f->slot_count ? 2 * f->slot_count : SLOTS_FIRST;
-    free(f->slots);
-    f->slots = kp_kineto_zeros(count, sizeof *f->slots);
-    f->slot_count = count;
-    for (size_t i = 1; i < f->count; i++)
-        f->slots[slot_of(f, f->boxes[i].parent, f->boxes[i].name, strlen(f->boxes[i].name))] = (uint32_t)i;
-}
-
-static uint32_t box_get(struct kp_flame *f, uint32_t parent, const char *name, size_t bytes)
-{
-    if (2 * (f->count + 1) > f->slot_count) slots_widen(f);
-    const size_t at = slot_of(f, parent, name, bytes);
-    if (!f->slots[at]) f->slots[at] = box_add(f, name, bytes, parent);
-    return f->slots[at];
+    const uint32_t name = kp_strings_put(f->names, text, bytes);
+    const size_t box = kp_keyindex_get(&f->numbers, (uint64_t)parent << 32 | name) + 1;
+    if (box == f->count) box_add(f, name, parent);
+    return (uint32_t)box;
 }
 
 void kp_flame_add(struct kp_flame *f, const char *stack, int64_t value)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/read/store/keyindex.h"
 #include "export/read/store/qsort.h"
 #include "export/show/units.h"
 
@@ -16,56 +17,29 @@ struct group_key {
     uint8_t on_device, is_annotation;
 };
 struct groups {
-    struct group_key *keys; /* one for each row */
-    size_t key_capacity;
-    uint32_t *slots; /* row + 1, 0: free */
-    size_t slot_count;
+    struct kp_keyindex names, inputs, rows; /* the last: of both, as the table's rows */
 };
 
-static uint64_t key_hash(const struct group_key *k)
+static void groups_fini(struct groups *g)
 {
-    uint64_t h = k->name * 0x9e3779b97f4a7c15u;
-    h = (h ^ (h >> 31) ^ k->shapes) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 29) ^ k->overload) * 0x94d049bb133111ebu;
-    h = (h ^ (h >> 32) ^ k->stack) * 0x9e3779b97f4a7c15u;
-    return (h ^ (h >> 33)) + k->on_device * 2u + k->is_annotation;
+    kp_keyindex_fini(&g->names);
+    kp_keyindex_fini(&g->inputs);
+    kp_keyindex_fini(&g->rows);
 }
 
-static bool key_same(const struct group_key *a, const struct group_key *b)
+static size_t number_of(struct groups *g, const struct group_key *k)
 {
-    return a->name == b->name && a->overload == b->overload && a->shapes == b->shapes && a->stack == b->stack &&
-           a->on_device == b->on_device && a->is_annotation == b->is_annotation;
-}
-
-static void groups_widen(struct groups *g, size_t rows)
-{
-    size_t count = g->slot_count ? g->slot_count * 2 : 512;
-    free(g->slots);
-    g->slots = kp_kineto_zeros(count, sizeof *g->slots);
-    g->slot_count = count;
-    for (size_t row = 0; row < rows; row++) {
-        size_t at = key_hash(&g->keys[row]) & (count - 1);
-        while (g->slots[at]) at = (at + 1) & (count - 1);
-        g->slots[at] = (uint32_t)row + 1;
-    }
+    const uint64_t name = kp_keyindex_get(&g->names, (uint64_t)k->name << 32 | k->overload),
+                   inputs = kp_keyindex_get(&g->inputs, (uint64_t)k->shapes << 32 | k->stack);
+    return kp_keyindex_get(&g->rows, name << 33 | inputs << 2 | k->on_device * 2u | k->is_annotation);
 }
 
 /* Finds or adds the row of a key; row_begin fills a new one. */
 static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const struct group_key *key, bool *is_new)
 {
-    if (out->count * 2 >= g->slot_count) groups_widen(g, out->count);
-    size_t at = key_hash(key) & (g->slot_count - 1);
-    for (; g->slots[at]; at = (at + 1) & (g->slot_count - 1))
-        if (key_same(&g->keys[g->slots[at] - 1], key)) {
-            *is_new = false;
-            return &out->rows[g->slots[at] - 1];
-        }
-    *is_new = true;
-    g->slots[at] = (uint32_t)out->count + 1;
-    g->keys = kp_kineto_grow(g->keys, &g->key_capacity, out->count + 1, sizeof *g->keys);
-    g->keys[out->count] = *key;
-    out->rows = kp_kineto_grow(out->rows, &out->capacity, out->count + 1, sizeof *out->rows);
-    return &out->rows[out->count++];
+    const size_t at = number_of(g, key);
+    *is_new = at == out->count;
+    return *is_new ? KP_KINETO_NEXT(out->rows, out->count, out->capacity) : &out->rows[at];
 }
 
 static double node_flops(const struct kp_kineto *trace, const struct kp_node *node)
@@ -214,8 +188,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
         row_add(row, tree, i);
     }
     means_make(out);
-    free(g.keys);
-    free(g.slots);
+    groups_fini(&g);
     free(cuts.of);
     return 0;
 }
@@ -224,13 +197,11 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
 
 static void groups_of_rows(struct groups *g, const struct kp_keyavg *averages)
 {
-    g->keys = kp_kineto_grow(g->keys, &g->key_capacity, averages->count + 1, sizeof *g->keys);
     for (size_t i = 0; i < averages->count; i++) {
         const struct kp_row *row = &averages->rows[i];
-        g->keys[i] = (struct group_key){row->name,       row->overload,  row->shapes,
-                                        row->stack_text, row->on_device, row->is_annotation};
+        (void)number_of(g, &(struct group_key){row->name, row->overload, row->shapes, row->stack_text, row->on_device,
+                                               row->is_annotation});
     }
-    while (g->slot_count <= averages->count * 2) groups_widen(g, averages->count);
 }
 
 static void row_merge(struct kp_row *into, const struct kp_row *row)
@@ -284,8 +255,7 @@ void kp_keyavg_merge(struct kp_keyavg *into, const struct kp_keyavg *earlier)
     into->has_device |= earlier->has_device;
     into->with_flops |= earlier->with_flops;
     into->profile_memory |= earlier->profile_memory;
-    free(g.keys);
-    free(g.slots);
+    groups_fini(&g);
 }
 
 void kp_keyavg_fini(struct kp_keyavg *averages)

@@ -20,17 +20,18 @@
 #include "export/read/symbols/elfhead.h"
 #include "export/show/plainname.h"
 #include "export/show/say.h"
+#include "export/read/store/keyindex.h"
 #include "export/read/store/stringtable.h"
 
-enum { PLACES_MOST = 64, SLOTS_FIRST = 4096 };
+enum { PLACES_MOST = 64 };
 
 struct line_module {
     char *path, *build_id;
-    struct kp_debugfile *file; /* NULL: no file to read */
+    struct kp_debugfile *file;  /* NULL: no file to read */
+    struct kp_keyindex answers; /* rows: struct answer, by address */
 };
-struct answer { /* by module and address, open addressing */
-    uint64_t at;
-    uint32_t module, first, n; /* module: number + 1, 0 in a free slot; first: index in `told` */
+struct answer {
+    uint32_t first, n; /* first: index in `told` */
 };
 struct kp_lines {
     const char *command;
@@ -38,8 +39,6 @@ struct kp_lines {
     struct kp_places places;
     struct line_module *modules;
     size_t modules_n, modules_capacity, last; /* last: the module found last */
-    struct answer *answers;
-    size_t answers_n, slots;
     struct kp_place *told;
     size_t told_n, told_capacity;
     bool is_told; /* the user was told that libdw is missing */
@@ -118,29 +117,12 @@ static size_t module_find(struct kp_lines *l, const char *path, const char *buil
     for (size_t i = 0; i < l->modules_n; i++)
         if (strcmp(l->modules[i].path, path) == 0 && strcmp(l->modules[i].build_id, build_id) == 0) return l->last = i;
     l->modules = kp_kineto_grow(l->modules, &l->modules_capacity, l->modules_n + 1, sizeof *l->modules);
-    l->modules[l->modules_n] = (struct line_module){strdup(path), strdup(build_id), file_open(l, path, build_id)};
+    l->modules[l->modules_n] =
+        (struct line_module){.path = strdup(path), .build_id = strdup(build_id), .file = file_open(l, path, build_id)};
     return l->last = l->modules_n++;
 }
 
 /* ---- answers ---- */
-
-static struct answer *answer_place(struct answer *of, size_t slots, uint32_t module, uint64_t at)
-{
-    for (size_t i = (at + module) * UINT64_C(0x9e3779b97f4a7c15) >> 32;; i++)
-        if (!of[i & (slots - 1)].module || (of[i & (slots - 1)].module == module && of[i & (slots - 1)].at == at))
-            return &of[i & (slots - 1)];
-}
-
-static void answers_grow(struct kp_lines *l)
-{
-    size_t slots = l->slots ? 2 * l->slots : SLOTS_FIRST;
-    struct answer *of = kp_kineto_zeros(slots, sizeof *of);
-    for (size_t i = 0; i < l->slots; i++)
-        if (l->answers[i].module) *answer_place(of, slots, l->answers[i].module, l->answers[i].at) = l->answers[i];
-    free(l->answers);
-    l->answers = of;
-    l->slots = slots;
-}
 
 static const char *plain_of(void *context, const char *mangled)
 {
@@ -150,13 +132,11 @@ static const char *plain_of(void *context, const char *mangled)
 }
 
 /* Looks an address up and keeps the places found. */
-static void answer_make(struct kp_lines *l, struct answer *answer)
+static void answer_make(struct kp_lines *l, struct kp_debugfile *file, uint64_t at, struct answer *answer)
 {
     struct kp_debugplace found[PLACES_MOST];
-    struct kp_debugfile *file = l->modules[answer->module - 1].file;
-    const int n = file ? kp_debugfile_find(file, answer->at, l->wish.lines, found, PLACES_MOST) : 0;
-    answer->first = (uint32_t)l->told_n;
-    answer->n = (uint32_t)n;
+    const int n = file ? kp_debugfile_find(file, at, l->wish.lines, found, PLACES_MOST) : 0;
+    *answer = (struct answer){(uint32_t)l->told_n, (uint32_t)n};
     l->told = kp_kineto_grow(l->told, &l->told_capacity, l->told_n + (size_t)n + 1, sizeof *l->told);
     for (int i = 0; i < n; i++)
         l->told[l->told_n++] = (struct kp_place){found[i].function, found[i].file, found[i].line, i + 1 < n};
@@ -165,14 +145,11 @@ static void answer_make(struct kp_lines *l, struct answer *answer)
 int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out,
                   int most)
 {
-    const uint32_t module = (uint32_t)module_find(l, path, build_id) + 1;
-    if (l->answers_n * 2 >= l->slots) answers_grow(l);
-    struct answer *answer = answer_place(l->answers, l->slots, module, at);
-    if (!answer->module) {
-        *answer = (struct answer){.at = at, .module = module};
-        l->answers_n++;
-        answer_make(l, answer);
-    }
+    const size_t number = module_find(l, path, build_id); /* may move the modules */
+    struct line_module *const module = &l->modules[number];
+    const size_t known = module->answers.count;
+    struct answer *const answer = kp_keyindex_row(&module->answers, at, &(struct answer){0}, sizeof *answer);
+    if (module->answers.count > known) answer_make(l, module->file, at, answer);
     const int n = (int)answer->n < most ? (int)answer->n : most;
     memcpy(out, l->told + answer->first + (answer->n - (uint32_t)n),
            (size_t)n * sizeof *out); /* leaves out the innermost first */
@@ -205,11 +182,11 @@ void kp_lines_close(struct kp_lines *l)
     if (!l) return;
     for (size_t i = 0; i < l->modules_n; i++) {
         kp_debugfile_close(l->modules[i].file);
+        kp_keyindex_fini(&l->modules[i].answers);
         free(l->modules[i].path);
         free(l->modules[i].build_id);
     }
     free(l->modules);
-    free(l->answers);
     free(l->told);
     free(l);
 }
