@@ -80,16 +80,14 @@ const struct kp_fields *const kp_path_schema = &path_fields;
 
 int kp_cmd_path(int argc, char **argv)
 {
-    static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "with version and build id, as JSON"}, {0}};
+    static const struct kp_opt flags[] = {
+        {"json", 0, KP_OPT_FLAG, NULL, "with version and build id, as JSON", KP_OPT_ALONE}, {0}};
     struct kp_opt_scan scan = {.command = "path", .table = flags, .argc = argc, .argv = argv, .at = 1};
     char library[4096];
-    const char *value;
     bool is_json = false;
-    int i;
-    while ((i = kp_opt_next(&scan, &value)) == 0) is_json = true;
-    if (i == KP_OPT_HELP) return kp_cli_help("path", flags), KP_EXIT_DONE;
-    if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
-    if (i != KP_OPT_END) return kp_cli_misuse("path", "takes no argument");
+    const int i = kp_opt_flags(&scan, &is_json, NULL);
+    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    if (scan.count) return kp_cli_misuse("path", "takes no argument");
     if (!kp_cli_library(library, sizeof library)) {
         fprintf(stderr, "kprof: libkprof.so not found: %s\n", library);
         return KP_EXIT_BAD_INPUT;

@@ -29,14 +29,19 @@ struct kp_opt {
     enum kp_opt_kind kind;
     const char *meta; /* the value's name in the help */
     const char *help;
+    size_t into; /* KP_OPT_INTO: kp_opt_flags keeps the value there; 0: the command takes it */
 };
+/* A member of the command's struct: a bool of a flag and a switch, else a text. */
+#define KP_OPT_INTO(type, member) (offsetof(type, member) + 1)
+enum { KP_OPT_ALONE = 1 }; /* that value in place of a struct */
 /* The rows of kp_lines_options, at the end of the table of a command that shows frames. */
-#define KP_LINES_OPTIONS(when)                                                                                      \
-    {"lines", 0, KP_OPT_SWITCH, NULL, "frames of machine code with inlined functions and source lines (" when ")"}, \
-    {                                                                                                               \
-        "debuginfo-path", 0, KP_OPT_VALUE, "PATH",                                                                  \
-            "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"            \
-    }
+/* clang-format off */
+#define KP_LINES_OPTIONS(when, lines, debug_path) \
+    {"lines", 0, KP_OPT_SWITCH, NULL, "frames of machine code with inlined functions and source lines (" when ")", \
+     lines}, \
+    {"debuginfo-path", 0, KP_OPT_VALUE, "PATH", \
+     "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)", debug_path}
+/* clang-format on */
 /* Or the index in the table: an enum of its rows stands beside it. */
 enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 };
 struct kp_opt_scan {
@@ -44,16 +49,19 @@ struct kp_opt_scan {
     const struct kp_opt *table;
     int argc, at; /* at: index of the next word */
     char **argv;
-    int count;             /* arguments that kp_opt_flag put to the front of argv */
+    int count;             /* arguments that kp_opt_flags put to the front of argv */
     bool no_more;          /* after -- */
     bool stop_at_argument; /* the first argument ends the options (kprof run) */
     char alone[16];        /* the value of a KP_OPT_MAYBE without one */
 };
 /* Next option, or argument (*value). On KP_OPT_BAD the message is out already. */
 int kp_opt_next(struct kp_opt_scan *scan, const char **value);
-/* The same without arguments: their words go to the front of argv, which was read already. */
-int kp_opt_flag(struct kp_opt_scan *scan, const char **value);
-/* How a command ends for which kp_opt_flag returned KP_OPT_BAD or KP_OPT_HELP, which it answers. */
+/* Takes a flag that no member keeps. Not 0: the value is bad, the message is out. */
+typedef int (*kp_opt_take_fn)(void *command, const struct kp_opt_scan *scan, int id, const char *value);
+/* All options. The words of arguments go to the front of argv, which was read already. Returns KP_OPT_END, KP_OPT_BAD
+ * or KP_OPT_HELP. take: NULL where members keep all. */
+int kp_opt_flags(struct kp_opt_scan *scan, void *command, kp_opt_take_fn take);
+/* How a command ends for which kp_opt_flags returned KP_OPT_BAD or KP_OPT_HELP, which it answers. */
 int kp_opt_ended(const struct kp_opt_scan *scan, int id);
 /* Reads a whole number that is not less than `least`. False: text is something else. */
 bool kp_opt_number(const char *text, long least, long *out);
@@ -73,6 +81,7 @@ void kp_cli_help_short(void); /* from now on help has one line a flag */
 void kp_help_page_want(void);
 bool kp_help_page_is_wanted(void);
 int kp_help_page(const char *command, const struct kp_opt *table);
+void kp_help_examples(const char *command, const char *title, const char *indent); /* of examples.def */
 /* The row of --json-schema, behind --json in the help of a command that has it; NULL: another row. */
 const struct kp_opt *kp_opt_schema(const char *command, const struct kp_opt *row);
 bool kp_cli_wants_schema(void); /* the command was asked for the schema of its JSON alone */

@@ -18,11 +18,6 @@
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
-enum { JSON, PARTIAL };
-static const struct kp_opt flags[] = {
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "judge what is there of a file that ends early"},
-    {0}};
 struct advise_command {
     bool partial, is_several;
     struct kp_runadvice traces;
@@ -31,6 +26,11 @@ struct advise_command {
     struct kp_stuck_told told;
     struct kp_phasetraces phases; /* of several traces those of phases: a block for each phase */
 };
+#define INTO(member) KP_OPT_INTO(struct advise_command, member)
+static const struct kp_opt flags[] = {
+    {"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON", INTO(traces.is_json)},
+    {"partial", 0, KP_OPT_FLAG, NULL, "judge what is there of a file that ends early", INTO(partial)},
+    {0}};
 
 /* What the traces of one phase say together. */
 static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
@@ -132,14 +132,7 @@ int kp_cmd_advise(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "advise", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct advise_command command = {0};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case JSON: command.traces.is_json = true; break;
-        case PARTIAL: command.partial = true; break;
-        }
-    }
+    const int i = kp_opt_flags(&scan, &command, NULL);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     const int count = kp_latest_take("advise", &argv, scan.count, 0);
     if (!count) return KP_EXIT_USAGE;

@@ -8,10 +8,10 @@
 
 enum { MARKDOWN, SCDOC, NAMES, JSON };
 static const struct kp_opt flags[] = {
-    [MARKDOWN] = {"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/reference/settings.md"},
-    [SCDOC] = {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},
-    [NAMES] = {"names", 0, KP_OPT_FLAG, NULL, "only the flags of `kprof run`, one a line"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "all of it as one JSON object"},
+    [MARKDOWN] = {"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/reference/settings.md", 0},
+    [SCDOC] = {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)", 0},
+    [NAMES] = {"names", 0, KP_OPT_FLAG, NULL, "only the flags of `kprof run`, one a line", 0},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "all of it as one JSON object", 0},
     {0}};
 
 static const char *source_of(const struct kp_config *config, int index)

@@ -20,23 +20,22 @@
 
 #define LISTENS "kprof run --control -- ..., or KPROF_CONTROL=1"
 
-enum { STEPS, AT_STEP, JOB, JSON };
-static const struct kp_opt flags[] = {
-    [STEPS] = {"steps", 0, KP_OPT_VALUE, "N",
-               "start: record N whole steps, from the next one on, then write the trace"},
-    [AT_STEP] = {"at-step", 0, KP_OPT_VALUE, "N|next", "start: begin with this step"},
-    [JOB] = {"job", 0, KP_OPT_VALUE, "ID", "of several jobs in the folder this one; its first letters suffice"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the processes' own answers, a line each"},
-    {0}};
-
 struct ctl {
     char request[KP_CTL_LINE_MAX + 2], words[KP_CTL_LINE_MAX + 2];
     struct kp_ctl_request parsed; /* points into words */
-    const char *job;              /* as the user named it, or NULL */
+    const char *steps, *at, *job; /* as the user gave them, or NULL */
     bool is_json, is_of_job;
     unsigned asked, failed;
     struct kp_joblist jobs;
 };
+#define INTO(member) KP_OPT_INTO(struct ctl, member)
+static const struct kp_opt flags[] = {
+    {"steps", 0, KP_OPT_VALUE, "N", "start: record N whole steps, from the next one on, then write the trace",
+     INTO(steps)},
+    {"at-step", 0, KP_OPT_VALUE, "N|next", "start: begin with this step", INTO(at)},
+    {"job", 0, KP_OPT_VALUE, "ID", "of several jobs in the folder this one; its first letters suffice", INTO(job)},
+    {"json", 0, KP_OPT_FLAG, NULL, "the processes' own answers, a line each", INTO(is_json)},
+    {0}};
 
 /* ---- one process ---- */
 
@@ -215,12 +214,12 @@ static void word_add(char *line, size_t bytes, const char *before, const char *w
 }
 
 /* Joins the words, checks them as the process does, and ends the line. */
-static int request_make(struct ctl *c, int count, char **words, const char *steps, const char *at)
+static int request_make(struct ctl *c, int count, char **words)
 {
     char why[128];
     for (int i = 0; i < count; i++) word_add(c->request, sizeof c->request, i ? " " : "", words[i]);
-    if (steps) word_add(c->request, sizeof c->request, " steps=", steps);
-    if (at) word_add(c->request, sizeof c->request, " at=", at);
+    if (c->steps) word_add(c->request, sizeof c->request, " steps=", c->steps);
+    if (c->at) word_add(c->request, sizeof c->request, " at=", c->at);
     const size_t length = strlen(c->request);
     if (length >= KP_CTL_LINE_MAX) return kp_cli_misuse("ctl", "the request is longer than %d bytes", KP_CTL_LINE_MAX);
     memcpy(c->words, c->request, length + 1);
@@ -240,23 +239,14 @@ int kp_cmd_ctl(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "ctl", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct ctl c = {.is_json = false};
-    const char *value, *steps = NULL, *at = NULL;
     struct stat st;
     long pid;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case STEPS: steps = value; break;
-        case AT_STEP: at = value; break;
-        case JOB: c.job = value; break;
-        case JSON: c.is_json = true; break;
-        }
-    }
+    const int i = kp_opt_flags(&scan, &c, NULL);
     if (i == KP_OPT_HELP) return help_print();
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (scan.count < 2)
         return kp_cli_misuse("ctl", "name a folder or a process, then a request: status, where, start or another");
-    const int rc = request_make(&c, scan.count - 1, argv + 1, steps, at);
+    const int rc = request_make(&c, scan.count - 1, argv + 1);
     if (rc != KP_EXIT_DONE) return rc;
     const bool is_for_all = c.parsed.verb == KP_CTL_START || c.parsed.verb == KP_CTL_STOP;
     if (is_for_all && kp_jobstart_has_ranks(argv[0])) return kp_jobstart_run(argv[0], &c.parsed, c.job, c.is_json);

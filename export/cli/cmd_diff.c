@@ -15,24 +15,25 @@ struct diff_command {
     struct kp_diff diff;
     struct kp_diff_show show;
     struct kp_choice choice;
-    int side;
+    int side, first_of_b; /* first_of_b: the index of its file, or -1 */
     long most;
     double fail_above; /* percent, or less than 0 */
     bool json, partial;
 };
 
 enum option_id { VS, JSON, ROWS, ALL, STEP, WITHIN, FAIL_ABOVE, PARTIAL };
+#define INTO(member) KP_OPT_INTO(struct diff_command, member)
 static const struct kp_opt flags[] = {
-    [VS] = {"vs", 0, KP_OPT_FLAG, NULL, "ends the files of A; those of B follow. Two paths need no --vs"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "every row as one line of JSON"},
-    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "at most N rows of each table; default 12, 0: all"},
-    [ALL] = {"all", 0, KP_OPT_FLAG, NULL, "also rows that changed less than the noise"},
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B of both sides; A alone: one step"},
+    [VS] = {"vs", 0, KP_OPT_FLAG, NULL, "ends the files of A; those of B follow. Two paths need no --vs", 0},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "every row as one line of JSON", INTO(json)},
+    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "at most N rows of each table; default 12, 0: all", 0},
+    [ALL] = {"all", 0, KP_OPT_FLAG, NULL, "also rows that changed less than the noise", INTO(show.has_all)},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B of both sides; A alone: one step", 0},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
-                "only while a range, op or Python function of that name (or glob) runs"},
+                "only while a range, op or Python function of that name (or glob) runs", INTO(choice.within)},
     [FAIL_ABOVE] = {"fail-above", 0, KP_OPT_VALUE, "PCT",
-                    "exit 3 if a step of B takes more than PCT percent longer, beyond the noise"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "compare what is there of a file that ends early"},
+                    "exit 3 if a step of B takes more than PCT percent longer, beyond the noise", 0},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "compare what is there of a file that ends early", INTO(partial)},
     {0}};
 
 static int percent_set(struct diff_command *c, const char *text)
@@ -43,19 +44,16 @@ static int percent_set(struct diff_command *c, const char *text)
     return kp_cli_misuse("diff", "--fail-above is a percentage from 0 on, not %s", text);
 }
 
-static int option_take(struct diff_command *c, int id, const char *value)
+static int option_take(void *command, const struct kp_opt_scan *scan, int id, const char *value)
 {
+    struct diff_command *const c = command;
     switch (id) {
-    case JSON: c->json = true; return 0;
+    case VS: c->first_of_b = scan->count; return 0;
     case ROWS:
         if (kp_opt_number(value, 0, &c->most)) return 0;
         return kp_cli_misuse("diff", "-n is a number from 0 on, not %s", value);
-    case ALL: c->show.has_all = true; return 0;
     case STEP: return kp_opt_steps("diff", value, &c->choice.first_step, &c->choice.last_step);
-    case WITHIN: c->choice.within = value; return 0;
-    case FAIL_ABOVE: return percent_set(c, value);
-    case PARTIAL: c->partial = true; return 0;
-    default: return KP_EXIT_USAGE;
+    default: return percent_set(c, value);
     }
 }
 
@@ -138,8 +136,9 @@ static int verdict_of(const struct diff_command *c)
     return verdict == KP_DIFF_MORE || verdict == KP_DIFF_UNKNOWN ? KP_EXIT_SLOWER : KP_EXIT_DONE;
 }
 
-static int diff_run(struct diff_command *c, char **paths, int first_of_b, int count)
+static int diff_run(struct diff_command *c, char **paths, int count)
 {
+    const int first_of_b = c->first_of_b;
     kp_diff_open(&c->diff);
     int rc = kp_input_each("diff", paths, first_of_b, NULL, trace_take, c);
     c->side = KP_DIFF_B;
@@ -158,18 +157,16 @@ static int diff_run(struct diff_command *c, char **paths, int first_of_b, int co
 int kp_cmd_diff(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "diff", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct diff_command c = {
-        .choice = {.first_step = -1, .last_step = -1}, .most = ROWS_DEFAULT, .fail_above = -1, .side = KP_DIFF_A};
-    const char *value;
-    int first_of_b = -1, i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        if (i == VS) first_of_b = scan.count;
-        else if (option_take(&c, i, value)) return KP_EXIT_USAGE;
-    }
+    struct diff_command c = {.choice = {.first_step = -1, .last_step = -1},
+                             .most = ROWS_DEFAULT,
+                             .fail_above = -1,
+                             .side = KP_DIFF_A,
+                             .first_of_b = -1};
+    const int i = kp_opt_flags(&scan, &c, option_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
-    if (first_of_b < 0 && scan.count == 2) first_of_b = 1;
-    if (first_of_b < 0) return kp_cli_misuse("diff", "two paths are needed, or the files of A, --vs, and those of B");
-    if (!first_of_b || first_of_b == scan.count)
-        return kp_cli_misuse("diff", "name a file %s --vs", first_of_b ? "after" : "before");
-    return diff_run(&c, argv, first_of_b, scan.count);
+    if (c.first_of_b < 0 && scan.count == 2) c.first_of_b = 1;
+    if (c.first_of_b < 0) return kp_cli_misuse("diff", "two paths are needed, or the files of A, --vs, and those of B");
+    if (!c.first_of_b || c.first_of_b == scan.count)
+        return kp_cli_misuse("diff", "name a file %s --vs", c.first_of_b ? "after" : "before");
+    return diff_run(&c, argv, scan.count);
 }

@@ -319,12 +319,6 @@ static void settings_check(const struct kp_config *config)
     if (!config->on) say("warn", "settings: KPROF=0 switches everything off");
 }
 
-enum { STEPS, JSON };
-static const struct kp_opt flags[] = {
-    [STEPS] = {"steps", 0, KP_OPT_FLAG, NULL, "run CMD to its end, record nothing, and say what counted steps"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the lines as one JSON object"},
-    {0}};
-
 /* A program that takes its input from here, and writes where it always does. */
 static void steps_check(char *const argv[])
 {
@@ -343,8 +337,14 @@ static void steps_check(char *const argv[])
 struct checks {
     const struct kp_config *config;
     char *const *program; /* up to NULL; none: python3 */
-    bool wants_steps;
+    bool wants_steps, is_json;
 };
+#define INTO(member) KP_OPT_INTO(struct checks, member)
+static const struct kp_opt flags[] = {{"steps", 0, KP_OPT_FLAG, NULL,
+                                       "run CMD to its end, record nothing, and say what counted steps",
+                                       INTO(wants_steps)},
+                                      {"json", 0, KP_OPT_FLAG, NULL, "the lines as one JSON object", INTO(is_json)},
+                                      {0}};
 
 static void all_check(const struct checks *c)
 {
@@ -383,16 +383,13 @@ int kp_cmd_doctor(int argc, char **argv)
     struct kp_opt_scan scan = {
         .command = "doctor", .table = flags, .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
     struct checks checks = {.config = kp_setting_flags_read()};
-    const char *value;
-    bool is_json = false;
-    int i;
-    while ((i = kp_opt_next(&scan, &value)) >= 0) *(i == JSON ? &is_json : &checks.wants_steps) = true;
+    const int i = kp_opt_flags(&scan, &checks, NULL);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (checks.wants_steps && scan.at >= argc) return kp_cli_misuse("doctor", "--steps needs a command to run");
-    if (is_json && checks.wants_steps)
+    if (checks.is_json && checks.wants_steps)
         return kp_cli_misuse("doctor", "--json and --steps do not go together: CMD prints to the same place");
     checks.program = argv + scan.at;
-    if (!is_json) all_check(&checks);
+    if (!checks.is_json) all_check(&checks);
     else kp_fields_put(KP_JSONOUT(stdout), NULL, &doctor_fields, &checks), puts("");
     return fails ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

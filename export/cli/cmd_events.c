@@ -36,20 +36,21 @@ struct event_filter {
 
 enum option_id { JSON, NAME, CAT, EVIDENCE, STEP, FROM, TO, TID, PARTIAL, LINES, DEBUGINFO_PATH };
 
+#define INTO(member) KP_OPT_INTO(struct event_filter, member)
 static const struct kp_opt flags[] = {
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "one JSON object a line, args included"},
-    [NAME] = {"name", 0, KP_OPT_VALUE, "PATTERN", "only events of this name; a glob such as 'aten::*', or /REGEX/"},
-    [CAT] = {"cat", 0, KP_OPT_VALUE, "C", "category: cpu_op, user_annotation, python_function, kernel..."},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "one JSON object a line, args included", INTO(json)},
+    [NAME] = {"name", 0, KP_OPT_VALUE, "PATTERN", "only events of this name; a glob such as 'aten::*', or /REGEX/", 0},
+    [CAT] = {"cat", 0, KP_OPT_VALUE, "C", "category: cpu_op, user_annotation, python_function, kernel...", INTO(cat)},
     [EVIDENCE] = {"evidence", 0, KP_OPT_VALUE, "ID",
-                  "events of that finding of kprof advise --json, in the step where it costs most"},
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "events that start within steps A to B; A alone: one step"},
+                  "events of that finding of kprof advise --json, in the step where it costs most", INTO(evidence)},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "events that start within steps A to B; A alone: one step", 0},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US",
-              "only events that start US microseconds after the profiler's start, or later"},
+              "only events that start US microseconds after the profiler's start, or later", 0},
     [TO] = {"to", 0, KP_OPT_VALUE, "US",
-            "only events that start US microseconds after the profiler's start, or earlier"},
-    [TID] = {"tid", 0, KP_OPT_VALUE, "N", "one thread, or stream of a GPU"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "list what is there of a file that ends early"},
-    KP_LINES_OPTIONS("off; of spools only"),
+            "only events that start US microseconds after the profiler's start, or earlier", 0},
+    [TID] = {"tid", 0, KP_OPT_VALUE, "N", "one thread, or stream of a GPU", 0},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "list what is there of a file that ends early", INTO(partial)},
+    KP_LINES_OPTIONS("off; of spools only", INTO(wish.lines), INTO(wish.debug_path)),
     {0}};
 
 static int name_set(struct event_filter *f, const char *pattern)
@@ -75,21 +76,15 @@ static int tid_set(struct event_filter *f, const char *text)
     return end == text || *end ? kp_cli_misuse("events", "--tid is a number, not %s", text) : 0;
 }
 
-static int option_take(struct event_filter *f, int id, const char *value)
+static int option_take(void *filter, const struct kp_opt_scan *scan, int id, const char *value)
 {
+    struct event_filter *const f = filter;
     switch (id) {
-    case JSON: f->json = true; return 0;
     case NAME: return name_set(f, value);
-    case CAT: f->cat = value; return 0;
-    case EVIDENCE: f->evidence = value; return 0;
-    case STEP: return kp_opt_steps("events", value, &f->first_step, &f->last_step);
-    case FROM: return kp_opt_time("events", "from", value, &f->from_ns, &f->has_from);
-    case TO: return kp_opt_time("events", "to", value, &f->to_ns, &f->has_to);
-    case TID: return tid_set(f, value);
-    case PARTIAL: f->partial = true; return 0;
-    case LINES:
-    case DEBUGINFO_PATH: kp_lines_option(&f->wish, flags[id].name, value); return 0;
-    default: return KP_EXIT_USAGE;
+    case STEP: return kp_opt_steps(scan->command, value, &f->first_step, &f->last_step);
+    case FROM: return kp_opt_time(scan->command, "from", value, &f->from_ns, &f->has_from);
+    case TO: return kp_opt_time(scan->command, "to", value, &f->to_ns, &f->has_to);
+    default: return tid_set(f, value);
     }
 }
 
@@ -125,10 +120,11 @@ static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event
 
 /* ---- printing ---- */
 
-static void put_us(FILE *out, int64_t ns)
+static const char *us_text(char room[32], int64_t ns)
 {
     uint64_t positive = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    fprintf(out, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
+    snprintf(room, 32, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
+    return room;
 }
 
 struct event_line {
@@ -144,8 +140,9 @@ static void id_put(struct kp_jsonout *j, const char *key, const struct kp_kineto
 
 static void time_put(struct kp_jsonout *j, const char *key, int64_t ns)
 {
+    char room[32];
     kp_jsonout_key(j, key);
-    put_us(j->out, ns);
+    fputs(us_text(room, ns), j->out);
 }
 
 static void args_put(struct kp_jsonout *j, const char *key, const struct event_line *r)
@@ -187,7 +184,7 @@ static void put_json(FILE *out, const struct kp_kineto *trace, const struct kp_k
 static void put_line(FILE *out, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     char dur[32] = "-", thread[32];
-    if (e->phase == 'X') snprintf(dur, sizeof dur, "%" PRId64 ".%03" PRId64, e->dur_ns / 1000, e->dur_ns % 1000);
+    if (e->phase == 'X') (void)us_text(dur, e->dur_ns);
     if (e->flags & KP_KINETO_TEXT_TID)
         kp_plain_text(thread, sizeof thread, kp_kineto_text(trace, (uint32_t)e->tid),
                       strlen(kp_kineto_text(trace, (uint32_t)e->tid)));
@@ -284,12 +281,8 @@ static void line_give(void *context, int64_t start_ns, const char *line, size_t 
     if (f->first_step >= 0 && !kp_spans_has(&w->steps, start_ns)) return;
     if (!w->given++ && !f->json)
         printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
-    if (!f->json) {
-        const uint64_t positive = at_ns < 0 ? 0 - (uint64_t)at_ns : (uint64_t)at_ns;
-        char at[32];
-        snprintf(at, sizeof at, "%s%" PRIu64 ".%03" PRIu64, at_ns < 0 ? "-" : "", positive / 1000, positive % 1000);
-        printf("%15s", at);
-    }
+    char at[32];
+    if (!f->json) printf("%15s", us_text(at, at_ns));
     fwrite(line, 1, bytes, stdout);
 }
 
@@ -391,10 +384,7 @@ int kp_cmd_events(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "events", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct event_filter f = {.first_step = -1};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0)
-        if (option_take(&f, i, value)) return KP_EXIT_USAGE;
+    const int i = kp_opt_flags(&scan, &f, option_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (kp_opt_times_check("events", f.has_from && f.has_to, f.from_ns, f.to_ns)) return KP_EXIT_USAGE;
     const int count = kp_latest_take("events", &argv, scan.count, f.wish.lines ? KP_LATEST_SPOOL : 0);

@@ -13,18 +13,25 @@
 #include "export/read/folder/written.h"
 #include "export/read/symbols/lines.h"
 
-enum { INTO, WORKER_NAME, GZIP, EXPORT, LINES, DEBUGINFO_PATH, FORMAT, JSON };
+struct export_command {
+    struct kp_spool_export_options wish;
+    struct kp_lines_options lines;
+    const char *format; /* NULL: traces of spools */
+};
+#define INTO(member) KP_OPT_INTO(struct export_command, member)
+enum { DIR, WORKER_NAME, GZIP, EXPORT, LINES, DEBUGINFO_PATH, FORMAT, JSON };
 static const struct kp_opt flags[] = {
-    [INTO] = {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
+    [DIR] = {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)",
+             INTO(wish.dir)},
     [WORKER_NAME] = {"worker-name", 0, KP_OPT_VALUE, "NAME",
-                     "first part of the file names (default: that of the run, or HOST_PID)"},
-    [GZIP] = {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: as in the run)"},
+                     "first part of the file names (default: that of the run, or HOST_PID)", INTO(wish.worker_name)},
+    [GZIP] = {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: as in the run)", 0},
     [EXPORT] = {"export", 0, KP_OPT_VALUE, "LIST",
-                "any of trace,table,stacks,memory (default: as in the run; trace if that was none)"},
-    KP_LINES_OPTIONS("off"),
+                "any of trace,table,stacks,memory (default: as in the run; trace if that was none)", 0},
+    KP_LINES_OPTIONS("off", INTO(lines.lines), INTO(lines.debug_path)),
     [FORMAT] = {"format", 0, KP_OPT_VALUE, "FORMAT",
-                "perfetto, ndjson, speedscope or sqlite, of spools and traces; -o: the file"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file"},
+                "perfetto, ndjson, speedscope or sqlite, of spools and traces; -o: the file", 0},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file", INTO(wish.json)},
     {0}};
 
 /* Without --format one spool is exported at a time. */
@@ -78,38 +85,33 @@ static int spools_export(char **paths, int count, struct kp_spool_export_options
     return worst;
 }
 
+static int option_take(void *command, const struct kp_opt_scan *scan, int id, const char *value)
+{
+    struct export_command *const c = command;
+    (void)scan;
+    switch (id) {
+    case GZIP: c->wish.gzip = strcmp(value, "0") != 0; return 0;
+    case EXPORT:
+        c->wish.exports = value;
+        if (kp_beside_parse(value)) return 0;
+        return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
+    default:
+        c->format = value;
+        if (kp_formats_knows(value)) return 0;
+        return kp_cli_misuse("export", "--format is perfetto, ndjson, speedscope or sqlite, not %s", value);
+    }
+}
+
 int kp_cmd_export(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "export", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct kp_spool_export_options wish = {.command = "export", .gzip = -1};
-    struct kp_lines_options lines_wish = {0};
-    const char *value, *format = NULL;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case INTO: wish.dir = value; break;
-        case WORKER_NAME: wish.worker_name = value; break;
-        case GZIP: wish.gzip = strcmp(value, "0") != 0; break;
-        case EXPORT:
-            wish.exports = value;
-            if (!kp_beside_parse(value))
-                return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
-            break;
-        case LINES:
-        case DEBUGINFO_PATH: kp_lines_option(&lines_wish, flags[i].name, value); break;
-        case FORMAT:
-            format = value;
-            if (!kp_formats_knows(value))
-                return kp_cli_misuse("export", "--format is perfetto, ndjson, speedscope or sqlite, not %s", value);
-            break;
-        case JSON: wish.json = true; break;
-        }
-    }
+    struct export_command c = {.wish = {.command = "export", .gzip = -1}};
+    const int i = kp_opt_flags(&scan, &c, option_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     int count = scan.count;
-    if (!format && !count) return kp_cli_misuse("export", "name a spool; --format takes the latest run's traces");
-    if (format && (count = kp_latest_take("export", &argv, count, 0)) == 0) return KP_EXIT_USAGE;
-    if (format && wish.json && wish.dir && kp_written_check("export", wish.dir)) return KP_EXIT_USAGE;
-    if (format) return kp_formats_write(format, wish.dir, wish.json, argv, count);
-    return spools_export(argv, count, &wish, &lines_wish);
+    if (!c.format && !count) return kp_cli_misuse("export", "name a spool; --format takes the latest run's traces");
+    if (!c.format) return spools_export(argv, count, &c.wish, &c.lines);
+    if ((count = kp_latest_take("export", &argv, count, 0)) == 0) return KP_EXIT_USAGE;
+    if (c.wish.json && c.wish.dir && kp_written_check("export", c.wish.dir)) return KP_EXIT_USAGE;
+    return kp_formats_write(c.format, c.wish.dir, c.wish.json, argv, count);
 }

@@ -16,20 +16,20 @@
 
 enum { BETWEEN_MS = 500 }; /* two looks */
 
-enum { NOW, JSON, SVG, OUT };
-static const struct kp_opt flags[] = {
-    [NOW] = {"now", 0, KP_OPT_FLAG, NULL, "ask running processes alone, and read no file of KPROF_HANG"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"},
-    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph: each thread in Python is one wide, at the end of its stack"},
-    [OUT] = {"out", 'o', KP_OPT_VALUE, "OUT",
-             "write the flame graph to a file (default: stdout; on a terminal hang.svg in the folder)"},
-    {0}};
-
 struct hang_command {
     const char *target, *out;
     long pid; /* 0: the target is a folder */
     bool is_json, is_svg, is_now;
 };
+#define INTO(member) KP_OPT_INTO(struct hang_command, member)
+static const struct kp_opt flags[] = {
+    {"now", 0, KP_OPT_FLAG, NULL, "ask running processes alone, and read no file of KPROF_HANG", INTO(is_now)},
+    {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON", INTO(is_json)},
+    {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph: each thread in Python is one wide, at the end of its stack",
+     INTO(is_svg)},
+    {"out", 'o', KP_OPT_VALUE, "OUT",
+     "write the flame graph to a file (default: stdout; on a terminal hang.svg in the folder)", INTO(out)},
+    {0}};
 
 static int look(struct kp_hang *hang, const struct hang_command *c)
 {
@@ -73,7 +73,7 @@ static int flame_put(const struct hang_command *c, const struct kp_hang *h, cons
     const char *const path = kp_outfile_drawing(c->out, c->pid ? "." : c->target, "hang.svg");
     const struct kp_flame_show show = {.title = v->text, .unit = KP_FLAME_THREADS};
     struct kp_outfile file;
-    if (kp_outfile_open(&file, path)) return kp_cli_fail("hang", "%s: %s", path, kp_outfile_why(&file));
+    if (kp_outfile_open(&file, path)) return kp_outfile_fail("hang", &file);
     struct kp_calltree *const tree = kp_calltree_open();
     struct kp_flame *const flame = kp_flame_open();
     for (size_t i = 0; i < h->count; i++)
@@ -84,7 +84,7 @@ static int flame_put(const struct hang_command *c, const struct kp_hang *h, cons
     kp_flame_write(flame, file.to, &show);
     kp_flame_close(flame);
     kp_calltree_close(tree);
-    if (kp_outfile_close(&file, true)) return kp_cli_fail("hang", "%s: %s", path, kp_outfile_why(&file));
+    if (kp_outfile_close(&file, true)) return kp_outfile_fail("hang", &file);
     kp_outfile_tell_drawing(path);
     return KP_EXIT_DONE;
 }
@@ -150,16 +150,7 @@ int kp_cmd_hang(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "hang", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct hang_command c = {0};
     struct stat st;
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case NOW: c.is_now = true; break;
-        case JSON: c.is_json = true; break;
-        case SVG: c.is_svg = true; break;
-        case OUT: c.out = value; break;
-        }
-    }
+    const int i = kp_opt_flags(&scan, &c, NULL);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (scan.count > 1) return kp_cli_misuse("hang", "takes one folder or process");
     c.target = scan.count ? argv[0] : "kprof";

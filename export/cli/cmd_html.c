@@ -15,24 +15,26 @@
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/units.h"
 
-enum { OUT, JSON, STEP, PARTIAL };
-static const struct kp_opt flags[] = {
-    [OUT] = {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout; on a terminal page.html beside the trace)"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
-              "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early"},
-    {0}};
 enum { LARGE_BYTES = 20 << 20 };
 struct html_command {
+    const char *path;
     FILE *to;
     struct kp_page_start start;
-    bool begun, partial;
+    bool begun, partial, is_json;
     int pages;
     uint64_t events; /* of all traces */
     struct kp_rankwaits ranks;
     struct kp_stuck stuck;
 };
+#define INTO(member) KP_OPT_INTO(struct html_command, member)
+static const struct kp_opt flags[] = {
+    {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout; on a terminal page.html beside the trace)",
+     INTO(path)},
+    {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON", INTO(is_json)},
+    {"step", 0, KP_OPT_VALUE, "A-B",
+     "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)", 0},
+    {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early", INTO(partial)},
+    {0}};
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
@@ -73,47 +75,41 @@ static void size_tell(const char *path)
                kp_units_bytes(size, sizeof size, st.st_size));
 }
 
-static int html_write(struct html_command h, const char *path, bool is_json, char **files, int count)
+static int html_write(struct html_command *h, char **files, int count)
 {
     struct kp_outfile file;
     struct kp_stuck_told told;
-    if (kp_outfile_open(&file, path))
-        return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
-    h.to = file.to;
-    const int worst = kp_input_each("html", files, count, NULL, trace_take, &h);
-    if (h.pages) kp_page_end(h.to, &h.ranks, kp_stuck_tell(&told, &h.stuck) ? &told : NULL);
-    kp_stuck_fini(&h.stuck);
-    kp_rankwaits_fini(&h.ranks);
-    if (kp_outfile_close(&file, h.pages > 0))
-        return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
-    if (!is_json && h.pages) kp_outfile_tell_drawing(path);
-    if (!is_json && h.pages) size_tell(path);
-    if (is_json && h.pages)
-        kp_written_say(
-            &(struct kp_written){.by = KP_WRITER_PAGE, .name = path, .traces = (uint64_t)h.pages, .events = h.events});
+    if (kp_outfile_open(&file, h->path)) return kp_outfile_fail("html", &file);
+    h->to = file.to;
+    const int worst = kp_input_each("html", files, count, NULL, trace_take, h);
+    if (h->pages) kp_page_end(h->to, &h->ranks, kp_stuck_tell(&told, &h->stuck) ? &told : NULL);
+    kp_stuck_fini(&h->stuck);
+    kp_rankwaits_fini(&h->ranks);
+    if (kp_outfile_close(&file, h->pages > 0)) return kp_outfile_fail("html", &file);
+    if (!h->is_json && h->pages) kp_outfile_tell_drawing(h->path);
+    if (!h->is_json && h->pages) size_tell(h->path);
+    if (h->is_json && h->pages)
+        kp_written_say(&(struct kp_written){
+            .by = KP_WRITER_PAGE, .name = h->path, .traces = (uint64_t)h->pages, .events = h->events});
     return worst;
+}
+
+static int step_take(void *command, const struct kp_opt_scan *scan, int id, const char *value)
+{
+    struct kp_page_start *const start = &((struct html_command *)command)->start;
+    (void)id;
+    return kp_opt_steps_or_all(scan->command, value, &start->first_step, &start->last_step, &start->all);
 }
 
 int kp_cmd_html(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "html", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    const char *value, *path = NULL;
-    bool is_json = false;
     struct html_command h = {.start = {.first_step = -1, .last_step = -1}};
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case OUT: path = value; break;
-        case JSON: is_json = true; break;
-        case STEP:
-            if (!kp_opt_steps_or_all("html", value, &h.start.first_step, &h.start.last_step, &h.start.all)) break;
-            return KP_EXIT_USAGE;
-        case PARTIAL: h.partial = true; break;
-        }
-    }
+    const int i = kp_opt_flags(&scan, &h, step_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
-    if (is_json && kp_written_check("html", path)) return KP_EXIT_USAGE;
+    if (h.is_json && kp_written_check("html", h.path)) return KP_EXIT_USAGE;
     const int count = kp_latest_take("html", &argv, scan.count, KP_LATEST_RANKS);
     if (!count) return KP_EXIT_USAGE;
-    return html_write(h, kp_outfile_drawing(path, argv[0], "page.html"), is_json, argv, count);
+    h.path = kp_outfile_drawing(h.path, argv[0], "page.html");
+    return html_write(&h, argv, count);
 }

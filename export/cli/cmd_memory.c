@@ -37,36 +37,41 @@ struct memory_command {
 
 enum { JSON, SVG, HTML, RAW, OUT, DEVICE, ROW_LIMIT, STEP, LINES, DEBUGINFO_PATH, FORMAT, BY };
 enum { LEAKS = BY + 1, STEPS, TOP, LIMIT, ALL_FRAMES, PARTIAL };
+#define INTO(member) KP_OPT_INTO(struct memory_command, member)
 static const struct kp_opt flags[] = {
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "all of it as JSON, one object a trace"},
-    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "the timeline as a drawing that opens in a browser"},
-    [HTML] = {"html", 0, KP_OPT_FLAG, NULL, "timeline and tables as one page, as KPROF_EXPORT=memory writes it"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "all of it as JSON, one object a trace", 0},
+    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "the timeline as a drawing that opens in a browser", 0},
+    [HTML] = {"html", 0, KP_OPT_FLAG, NULL, "timeline and tables as one page, as KPROF_EXPORT=memory writes it", 0},
     [RAW] = {"raw", 0, KP_OPT_FLAG, NULL,
-             "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA"},
+             "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA", 0},
     [OUT] = {"out", 'o', KP_OPT_VALUE, "OUT",
-             "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag"},
-    [DEVICE] = {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
+             "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag",
+             INTO(out)},
+    [DEVICE] = {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)", 0},
     [ROW_LIMIT] = {"row-limit", 'n', KP_OPT_VALUE, "N",
-                   "rows of a table (default 10, of call stacks of the heap 3 or 5, of its steps 20; 0 or -1: all)"},
+                   "rows of a table (default 10, of call stacks of the heap 3 or 5, of its steps 20; 0 or -1: all)", 0},
     [STEP] =
         {"step", 0, KP_OPT_VALUE, "A-B",
-         "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)"},
-    KP_LINES_OPTIONS("on, in what is said of the host's heap"),
+         "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)",
+         0},
+    KP_LINES_OPTIONS("on, in what is said of the host's heap", INTO(wish.lines), INTO(wish.debug_path)),
     [FORMAT] = {"format", 0, KP_OPT_VALUE, "FORMAT",
                 "the heap's profile as heaptrack, pprof, folded or json; heaptrack_gui, speedscope and flamegraph.pl "
-                "read the first three"},
+                "read the first three",
+                0},
     [BY] = {"by", 0, KP_OPT_VALUE, "BYTES",
-            "the heap's bytes in folded stacks and --svg: peak, leaked, allocated or temporary; default peak"},
+            "the heap's bytes in folded stacks and --svg: peak, leaked, allocated or temporary; default peak", 0},
     [LEAKS] = {"leaks", 0, KP_OPT_FLAG, NULL,
-               "what each step allocated on the host's heap and left there, by call stack"},
-    [STEPS] = {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
-    [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
-    [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
+               "what each step allocated on the host's heap and left there, by call stack", INTO(leaks)},
+    [STEPS] = {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step", 0},
+    [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n", 0},
+    [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n", 0},
     [ALL_FRAMES] =
         {"all-frames", 0, KP_OPT_FLAG, NULL,
          "call stacks of the heap, also in the flame graph and in --format folded, with the frames of Python's "
-         "interpreter (default: folded where they only call), and twelve frames after your line (default: three)"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early"},
+         "interpreter (default: folded where they only call), and twelve frames after your line (default: three)",
+         0},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early", INTO(partial)},
     {0}};
 
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
@@ -119,32 +124,21 @@ static void view_put(FILE *out, const struct kp_memview *view, const struct memo
     }
 }
 
-static int out_open(const struct memory_command *m, struct kp_outfile *file)
-{
-    return kp_outfile_open(file, m->out) ? kp_cli_fail("memory", "%s: %s", m->out, kp_outfile_why(file)) : KP_EXIT_DONE;
-}
-
-static int out_close(const struct memory_command *m, struct kp_outfile *file, int rc)
-{
-    if (!kp_outfile_close(file, rc == KP_EXIT_DONE)) return rc;
-    return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", kp_outfile_why(file));
-}
-
 /* view NULL: the trace tells of the host's heap alone. */
 static int show_it(const struct kp_memview *view, const struct memory_command *m, const struct kp_mem_show *show,
                    bool several)
 {
     struct kp_outfile file;
-    if (out_open(m, &file)) return KP_EXIT_BAD_INPUT;
+    if (kp_outfile_open(&file, m->out)) return kp_outfile_fail("memory", &file);
     FILE *const out = file.to;
     if (m->form == FORM_TABLE && m->has_told) fputs("\n", out); /* kp_cli_say escapes what it is given */
     if (m->form == FORM_TABLE && (several || m->has_told)) kp_cli_say(out, "%s:", show->label);
     if (m->form == FORM_HTML) kp_mempage_write(out, view, show, show->members);
     else if (show->members && (!view || m->form == FORM_TABLE)) heap_put(out, m, show->members);
     if (view && m->form != FORM_HTML) view_put(out, view, m, show);
-    const int rc = out_close(m, &file, KP_EXIT_DONE);
-    if (rc == KP_EXIT_DONE) kp_outfile_tell_drawing(m->out);
-    return rc;
+    if (kp_outfile_close(&file, true)) return kp_outfile_fail("memory", &file);
+    kp_outfile_tell_drawing(m->out);
+    return KP_EXIT_DONE;
 }
 
 /* The trace has no event of torch's memory. */
@@ -254,8 +248,9 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
                            "memory says what grows)",
                            source->label, source->is_spool ? "" : " (NAME.heap.zst) beside it");
     struct kp_outfile file;
-    int rc = out_open(m, &file);
-    if (rc == KP_EXIT_DONE) rc = out_close(m, &file, profile_put(m, p, source, file.to));
+    const bool is_open = kp_outfile_open(&file, m->out) == 0;
+    int rc = is_open ? profile_put(m, p, source, file.to) : KP_EXIT_DONE;
+    if (!is_open || kp_outfile_close(&file, rc == KP_EXIT_DONE)) rc = kp_outfile_fail("memory", &file);
     kp_profile_close(p);
     if (rc == KP_EXIT_DONE) kp_outfile_tell(m->out);
     return rc;
@@ -324,14 +319,14 @@ static int by_take(struct memory_command *m, const char *value)
                            : kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
 }
 
-static int value_take(struct memory_command *m, int option, const char *value)
+static int value_take(void *command, const struct kp_opt_scan *scan, int option, const char *value)
 {
+    struct memory_command *const m = command;
     switch (option) {
     case JSON: return form_set(m, FORM_JSON);
     case SVG: return form_set(m, FORM_SVG);
     case HTML: return form_set(m, FORM_HTML);
     case RAW: return form_set(m, FORM_RAW);
-    case OUT: m->out = value; break;
     case DEVICE:
         m->device = value;
         if (!is_device(value)) return kp_cli_misuse("memory", "a device is cpu, cuda or cuda:N, not %s", value);
@@ -344,17 +339,13 @@ static int value_take(struct memory_command *m, int option, const char *value)
         if (!m->row_limit) m->row_limit = -1;
         m->heap_limit = m->row_limit;
         break;
-    case LINES:
-    case DEBUGINFO_PATH: kp_lines_option(&m->wish, flags[option].name, value); break;
     case FORMAT: return format_take(m, value);
     case BY: return by_take(m, value);
-    case LEAKS: m->leaks = true; break;
     case ALL_FRAMES:
         m->all_frames = true;
         kp_heapview_show_interpreter();
         break;
-    case PARTIAL: m->partial = true; break;
-    default: return kp_opt_steps_or_all("memory", value, &m->first_step, &m->last_step, &m->all_steps);
+    default: return kp_opt_steps_or_all(scan->command, value, &m->first_step, &m->last_step, &m->all_steps);
     }
     return KP_EXIT_DONE;
 }
@@ -408,10 +399,7 @@ int kp_cmd_memory(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "memory", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct memory_command m = {.row_limit = 10, .first_step = -1, .last_step = -1, .wish = {.lines = true}};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0)
-        if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
+    const int i = kp_opt_flags(&scan, &m, value_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     int count = scan.count;
     form_read(&m);

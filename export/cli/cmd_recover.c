@@ -17,14 +17,18 @@
 #include "export/read/symbols/lines.h"
 #include "export/show/units.h"
 
-enum { KEEP, INTO, FORCE, LINES, DEBUGINFO_PATH, JSON };
+struct recover_command {
+    struct kp_recover r;
+    struct kp_lines_options lines;
+};
+#define INTO(member) KP_OPT_INTO(struct recover_command, member)
 static const struct kp_opt flags[] = {
-    [KEEP] = {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
-    [INTO] = {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of each spool)"},
-    [FORCE] = {"force", 0, KP_OPT_FLAG, NULL,
-               "also spools that another machine wrote; whether its process is gone cannot be seen from here"},
-    KP_LINES_OPTIONS("off"),
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written, and the counts, as lines of JSON"},
+    {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are", INTO(r.keep)},
+    {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of each spool)", INTO(r.wish.dir)},
+    {"force", 0, KP_OPT_FLAG, NULL,
+     "also spools that another machine wrote; whether its process is gone cannot be seen from here", INTO(r.force)},
+    KP_LINES_OPTIONS("off", INTO(lines.lines), INTO(lines.debug_path)),
+    {"json", 0, KP_OPT_FLAG, NULL, "say what was written, and the counts, as lines of JSON", INTO(r.wish.json)},
     {0}};
 
 #define RECOVERED(F, IF)           \
@@ -153,29 +157,18 @@ static void path_recover(struct kp_recover *r, const char *path)
 int kp_cmd_recover(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "recover", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct kp_recover r = {.wish = {.command = "recover", .gzip = -1}};
-    struct kp_lines_options lines_wish = {0};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case KEEP: r.keep = true; break;
-        case INTO: r.wish.dir = value; break;
-        case FORCE: r.force = true; break;
-        case LINES:
-        case DEBUGINFO_PATH: kp_lines_option(&lines_wish, flags[i].name, value); break;
-        case JSON: r.wish.json = true; break;
-        }
-    }
-    if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
+    struct recover_command command = {.r = {.wish = {.command = "recover", .gzip = -1}}};
+    struct kp_recover *const r = &command.r;
+    const int end = kp_opt_flags(&scan, &command, NULL);
+    if (end != KP_OPT_END) return kp_opt_ended(&scan, end);
     if (!scan.count) return kp_cli_misuse("recover", "name a folder, or a spool (*.kprof)");
-    struct kp_lines *lines = kp_lines_open("recover", &lines_wish);
-    r.wish.places = kp_lines_places(lines);
-    for (i = 0; i < scan.count; i++) path_recover(&r, argv[i]);
+    struct kp_lines *lines = kp_lines_open("recover", &command.lines);
+    r->wish.places = kp_lines_places(lines);
+    for (int i = 0; i < scan.count; i++) path_recover(r, argv[i]);
     kp_lines_close(lines);
-    if (r.wish.json) kp_fields_put(KP_JSONOUT(stdout), NULL, &recovered_fields, &r), puts("");
-    else if (r.traces + r.removed + r.left)
-        printf("kprof: recovered %u trace%s, removed %u spool%s (*.kprof), left %u alone\n", r.traces,
-               kp_units_s(r.traces), r.removed, kp_units_s(r.removed), r.left);
-    return r.bad ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+    if (r->wish.json) kp_fields_put(KP_JSONOUT(stdout), NULL, &recovered_fields, r), puts("");
+    else if (r->traces + r->removed + r->left)
+        printf("kprof: recovered %u trace%s, removed %u spool%s (*.kprof), left %u alone\n", r->traces,
+               kp_units_s(r->traces), r->removed, kp_units_s(r->removed), r->left);
+    return r->bad ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

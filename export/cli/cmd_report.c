@@ -89,28 +89,31 @@ enum option_id { SORT, ROWS, TOP, LIMIT, BY, STEP, WITHIN, PHASE, FROM, TO, JSON
 enum { ROWS_DEFAULT = 20 };
 #define TIME_MOST_NS (INT64_C(1) << 60)
 
+#define INTO(member) KP_OPT_INTO(struct report_command, member)
 static const struct kp_opt flags[] = {
-    [SORT] = {"sort", 0, KP_OPT_VALUE, "KEY", "self, total, count, mem or gpu, descending; default self"},
-    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "at most N rows; default 20, 0: all"},
-    [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
-    [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
+    [SORT] = {"sort", 0, KP_OPT_VALUE, "KEY", "self, total, count, mem or gpu, descending; default self", 0},
+    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "at most N rows; default 20, 0: all", 0},
+    [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n", 0},
+    [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n", 0},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
             "a row for each op, line, library, function, module, class, shape, kernel, symbol or step; line: your "
             "code's; library: the lines of libraries other than torch; function: a Python function; symbol: of "
-            "KPROF_SYMBOLS; default op, with --sort mem shape"},
+            "KPROF_SYMBOLS; default op, with --sort mem shape",
+            0},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
-              "only steps A to B; A alone: one step; all: with start-up and end (default: the steps)"},
+              "only steps A to B; A alone: one step; all: with start-up and end (default: the steps)", 0},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
                 "only while a range, op, Python function or call of CUDA of that name runs; globs work: "
-                "'train.py(12)*' is the function whose def is in line 12"},
-    [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
-    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from US microseconds after the profiler's start"},
-    [TO] = {"to", 0, KP_OPT_VALUE, "US", "only up to US microseconds after the profiler's start"},
+                "'train.py(12)*' is the function whose def is in line 12",
+                0},
+    [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)", 0},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from US microseconds after the profiler's start", 0},
+    [TO] = {"to", 0, KP_OPT_VALUE, "US", "only up to US microseconds after the profiler's start", 0},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL,
-              "the same numbers as JSON, a line per trace; of several ranks one more of them together"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "report what is there of a file that ends early"},
-    [TORCH] = {"torch", 0, KP_OPT_FLAG, NULL,
-               "torch's own table, key_averages().table(); each option below implies it"},
+              "the same numbers as JSON, a line per trace; of several ranks one more of them together", 0},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "report what is there of a file that ends early", INTO(partial)},
+    [TORCH] = {"torch", 0, KP_OPT_FLAG, NULL, "torch's own table, key_averages().table(); each option below implies it",
+               INTO(is_torch)},
     KP_REPORT_TORCH_OPTIONS,
     {0}};
 
@@ -169,11 +172,13 @@ static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
     return 0;
 }
 
-static int option_take(struct report_command *r, int id, const char *value)
+static int option_take(void *command, const struct kp_opt_scan *scan, int id, const char *value)
 {
+    struct report_command *const r = command;
+    (void)scan;
     if (id >= TORCH_FIRST) return kp_report_torch_option(&r->torch, flags[id].name, value);
     if (id == ROWS || id == TOP || id == LIMIT) return rows_set(r, flags[id].name, value);
-    if (id < PARTIAL) r->ours = flags[id].name;
+    r->ours = flags[id].name;
     switch (id) {
     case SORT: return sort_set(r, value);
     case BY: return by_set(r, value);
@@ -182,10 +187,7 @@ static int option_take(struct report_command *r, int id, const char *value)
     case PHASE: r->phase = value; return 0;
     case FROM: return time_set(&r->choice.from_ns, &r->choice.has_from, flags[id].name, value);
     case TO: return time_set(&r->choice.to_ns, &r->choice.has_to, flags[id].name, value);
-    case JSON: r->json = true; return 0;
-    case PARTIAL: r->partial = true; return 0;
-    case TORCH: r->is_torch = true; return 0;
-    default: return KP_EXIT_USAGE;
+    default: r->json = true; return 0;
     }
 }
 
@@ -653,10 +655,7 @@ int kp_cmd_report(int argc, char **argv)
                                .choice = {.first_step = -1, .last_step = -1},
                                .sort = sorts[KP_TOP_SELF],
                                .most = ROWS_DEFAULT};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0)
-        if (option_take(&r, i, value)) return KP_EXIT_USAGE;
+    const int i = kp_opt_flags(&scan, &r, option_take);
     if (i == KP_OPT_HELP) return help_print();
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (options_check(&r)) return KP_EXIT_USAGE;

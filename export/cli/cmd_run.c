@@ -91,12 +91,20 @@ static const struct kp_opt *flags_make(void)
 {
     static struct kp_opt table[KP_SET_COUNT + 3];
     memcpy(table, kp_setting_flags(), KP_SET_COUNT * sizeof *table);
-    table[KP_SET_COUNT] = (struct kp_opt){"advise", 0, KP_OPT_SWITCH, NULL,
+    table[KP_SET_COUNT] = (struct kp_opt){"advise",
+                                          0,
+                                          KP_OPT_SWITCH,
+                                          NULL,
                                           "stay until the program ends, and say its three largest findings; on a "
-                                          "terminal unless --no-advise"};
+                                          "terminal unless --no-advise",
+                                          0};
     table[KP_SET_COUNT + 1] =
-        (struct kp_opt){"json", 0, KP_OPT_FLAG, NULL,
-                        "stay, and say on standard error how it ended and which traces there are, as JSON"};
+        (struct kp_opt){"json",
+                        0,
+                        KP_OPT_FLAG,
+                        NULL,
+                        "stay, and say on standard error how it ended and which traces there are, as JSON",
+                        0};
     return table;
 }
 

@@ -40,28 +40,25 @@ struct slice_command {
 };
 
 enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON, PARTIAL };
+#define INTO(member) KP_OPT_INTO(struct slice_command, member)
 static const struct kp_opt flags[] = {
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "steps A to B; A alone: one step"},
-    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from US microseconds after the profiler's start"},
-    [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to US microseconds after the profiler's start"},
-    [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
-    [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "cut what is there of a file that ends early"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "steps A to B; A alone: one step", 0},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from US microseconds after the profiler's start", 0},
+    [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to US microseconds after the profiler's start", 0},
+    [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs",
+                INTO(within)},
+    [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output",
+             INTO(out)},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON", INTO(is_json)},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "cut what is there of a file that ends early", INTO(partial)},
     {0}};
 
-static int option_take(struct slice_command *s, int id, const char *value)
+static int option_take(void *command, const struct kp_opt_scan *scan, int id, const char *value)
 {
-    switch (id) {
-    case STEP: return kp_opt_steps("slice", value, &s->first_step, &s->last_step);
-    case FROM: return kp_opt_time("slice", "from", value, &s->from_ns, &s->has_from);
-    case TO: return kp_opt_time("slice", "to", value, &s->to_ns, &s->has_to);
-    case WITHIN: s->within = value; return 0;
-    case OUT: s->out = value; return 0;
-    case JSON: s->is_json = true; return 0;
-    case PARTIAL: s->partial = true; return 0;
-    default: return KP_EXIT_USAGE;
-    }
+    struct slice_command *const s = command;
+    if (id == STEP) return kp_opt_steps(scan->command, value, &s->first_step, &s->last_step);
+    if (id == FROM) return kp_opt_time(scan->command, "from", value, &s->from_ns, &s->has_from);
+    return kp_opt_time(scan->command, "to", value, &s->to_ns, &s->has_to);
 }
 
 /* ---- what is cut out ---- */
@@ -270,10 +267,7 @@ int kp_cmd_slice(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "slice", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct slice_command s = {.first_step = -1, .last_step = -1};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0)
-        if (option_take(&s, i, value)) return KP_EXIT_USAGE;
+    const int i = kp_opt_flags(&scan, &s, option_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (s.first_step < 0 && !s.within && !s.has_from && !s.has_to)
         return kp_cli_misuse("slice", "say which part: --step, --from, --to or --within");

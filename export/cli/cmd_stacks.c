@@ -29,6 +29,7 @@ enum form { FORM_FOLDED, FORM_SVG, FORM_HTML, FORM_JSON };
 struct stacks_command {
     char **files;
     int count;
+    struct kp_lines_options wish;
     const struct kp_places *places; /* of frames of machine code */
     const char *metric, *out;
     char label[512]; /* of the last trace */
@@ -47,29 +48,35 @@ struct stacks_command {
 };
 
 enum { METRIC, SVG, HTML, OUT, BACKWARD, STEP, ALL_PATHS, THREADS, TORCH, LINES, DEBUGINFO_PATH, JSON, PARTIAL };
+#define INTO(member) KP_OPT_INTO(struct stacks_command, member)
 static const struct kp_opt flags[] = {
     [METRIC] = {"metric", 'm', KP_OPT_VALUE, "METRIC",
-                "cpu, gpu or memory; default cpu, the wall time of the main thread"},
-    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser"},
-    [HTML] = {"html", 0, KP_OPT_FLAG, NULL, "the same as a page"},
+                "cpu, gpu or memory; default cpu, the wall time of the main thread", INTO(metric)},
+    [SVG] = {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser", 0},
+    [HTML] = {"html", 0, KP_OPT_FLAG, NULL, "the same as a page", 0},
     [OUT] = {"out", 'o', KP_OPT_VALUE, "OUT",
              "write to a file (default: stdout; on a terminal --svg and --html write flames.svg and flames.html beside "
-             "the trace); a name that ends in .svg, .html or .json needs no such flag"},
+             "the trace); a name that ends in .svg, .html or .json needs no such flag",
+             INTO(out)},
     [BACKWARD] = {"backward-at", 0, KP_OPT_VALUE, "WHERE",
                   "where backward ops appear: run or forward; run, the default, is the line that ran, forward that of "
-                  "their forward op"},
+                  "their forward op",
+                  0},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has "
-              "some, or all of a phase)"},
+              "some, or all of a phase)",
+              0},
     [ALL_PATHS] = {"all-paths", 0, KP_OPT_FLAG, NULL,
-                   "every path, however small; else, beyond 32 MB of text, small ones are added to their callers"},
-    [THREADS] = {"threads", 0, KP_OPT_FLAG, NULL, "also other threads, under a root of their own"},
+                   "every path, however small; else, beyond 32 MB of text, small ones are added to their callers",
+                   INTO(all_paths)},
+    [THREADS] = {"threads", 0, KP_OPT_FLAG, NULL, "also other threads, under a root of their own", INTO(wall.threads)},
     [TORCH] =
         {"torch", 0, KP_OPT_FLAG, NULL,
-         "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) or self_cuda_time_total"},
-    KP_LINES_OPTIONS("off; of spools only"),
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the same as one JSON object: each path with its frames"},
-    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early"},
+         "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) or self_cuda_time_total",
+         INTO(is_torch)},
+    KP_LINES_OPTIONS("off; of spools only", INTO(wish.lines), INTO(wish.debug_path)),
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the same as one JSON object: each path with its frames", 0},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "show what is there of a file that ends early", INTO(partial)},
     {0}};
 
 struct stack_line {
@@ -318,7 +325,7 @@ const struct kp_fields *const kp_stacks_schema = &answer_fields;
 static int stacks_write(struct stacks_command *s)
 {
     struct kp_outfile file;
-    if (kp_outfile_open(&file, s->out)) return kp_cli_fail("stacks", "%s: %s", s->out, kp_outfile_why(&file));
+    if (kp_outfile_open(&file, s->out)) return kp_outfile_fail("stacks", &file);
     s->to = file.to;
     s->paths = kp_calltree_open();
     s->flame = s->form == FORM_FOLDED || s->form == FORM_JSON ? NULL : kp_flame_open();
@@ -328,8 +335,7 @@ static int stacks_write(struct stacks_command *s)
     const bool is_any = s->traces && (s->stacks || s->is_torch), is_drawn = s->flame;
     if (s->flame) kp_flame_close(s->flame);
     kp_calltree_close(s->paths);
-    if (kp_outfile_close(&file, is_any))
-        return kp_cli_fail("stacks", "%s: %s", s->out ? s->out : "stdout", kp_outfile_why(&file));
+    if (kp_outfile_close(&file, is_any)) return kp_outfile_fail("stacks", &file);
     if (is_any && is_drawn) kp_outfile_tell_drawing(s->out);
     else if (is_any) kp_outfile_tell(s->out);
     return s->worst;
@@ -384,53 +390,35 @@ static int torch_check(const struct stacks_command *s)
     return kp_cli_misuse("stacks", "--step does not go with --torch, torch's own export_stacks");
 }
 
-static int stacks_run(struct stacks_command *s, const struct kp_lines_options *wish)
+static int stacks_run(struct stacks_command *s)
 {
-    s->count = kp_latest_take("stacks", &s->files, s->count, wish->lines ? KP_LATEST_SPOOL : 0);
+    s->count = kp_latest_take("stacks", &s->files, s->count, s->wish.lines ? KP_LATEST_SPOOL : 0);
     if (!s->count) return KP_EXIT_USAGE;
     if (s->form == FORM_SVG || s->form == FORM_HTML)
         s->out = kp_outfile_drawing(s->out, s->files[0], s->form == FORM_SVG ? "flames.svg" : "flames.html");
-    struct kp_lines *const lines = kp_lines_open("stacks", wish);
+    struct kp_lines *const lines = kp_lines_open("stacks", &s->wish);
     s->places = kp_lines_places(lines);
     const int worst = stacks_write(s);
     kp_lines_close(lines);
     return worst;
 }
 
+static int option_take(void *command, const struct kp_opt_scan *scan, int id, const char *value)
+{
+    struct stacks_command *const s = command;
+    if (id == BACKWARD) return backward_read(s, value);
+    if (id != STEP) return form_set(s, id);
+    return kp_opt_steps_or_all(scan->command, value, &s->choice.first_step, &s->choice.last_step, &s->all_steps);
+}
+
 int kp_cmd_stacks(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "stacks", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct stacks_command s = {.choice = {.first_step = -1, .last_step = -1}};
-    struct kp_lines_options wish = {0};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case METRIC: s.metric = value; break;
-        case SVG:
-        case HTML:
-        case JSON:
-            if (form_set(&s, i)) return KP_EXIT_USAGE;
-            break;
-        case OUT: s.out = value; break;
-        case BACKWARD:
-            if (backward_read(&s, value)) return KP_EXIT_USAGE;
-            break;
-        case STEP:
-            if (!kp_opt_steps_or_all("stacks", value, &s.choice.first_step, &s.choice.last_step, &s.all_steps)) break;
-            return KP_EXIT_USAGE;
-        case ALL_PATHS: s.all_paths = true; break;
-        case THREADS: s.wall.threads = true; break;
-        case PARTIAL: s.partial = true; break;
-        case TORCH: s.is_torch = true; break;
-        case LINES:
-        case DEBUGINFO_PATH: kp_lines_option(&wish, flags[i].name, value); break;
-        }
-    }
+    struct stacks_command s = {.choice = {.first_step = -1, .last_step = -1}, .files = argv};
+    const int i = kp_opt_flags(&scan, &s, option_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (metric_read(&s) || torch_check(&s)) return KP_EXIT_USAGE;
     form_read(&s);
-    s.files = argv;
     s.count = scan.count;
-    return stacks_run(&s, &wish);
+    return stacks_run(&s);
 }

@@ -22,9 +22,8 @@
 #include "export/read/parse/kineto_parse.h"
 #include "export/answers/view/view.h"
 
-enum { JSON };
 static const struct kp_opt flags[] = {
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace"}, {0}};
+    {"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace", KP_OPT_ALONE}, {0}};
 
 /* Where it is stuck, its steps are not judged. */
 static void stuck_note(struct kp_advised *a, const struct kp_trace_source *source)
@@ -129,10 +128,8 @@ static bool are_there(char **paths, int count)
 int kp_cmd_view(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "view", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    const char *value;
     bool is_json = false;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) is_json |= i == JSON;
+    const int i = kp_opt_flags(&scan, &is_json, NULL);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (!is_json && !are_there(argv, scan.count)) return KP_EXIT_BAD_INPUT;
     if (!is_json && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))

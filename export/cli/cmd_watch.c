@@ -10,18 +10,17 @@
 #include "export/cli/cli.h"
 #include "export/answers/memory/oomfiles.h"
 
-enum { ONCE, INTERVAL, JSON };
-static const struct kp_opt flags[] = {
-    [ONCE] = {"once", 0, KP_OPT_FLAG, NULL, "print once (also where the output is no terminal)"},
-    [INTERVAL] = {"interval", 0, KP_OPT_VALUE, "S", "seconds between two looks (default 2)"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON a look"},
-    {0}};
-
 struct watching {
     const char *dir;
     bool is_once, is_json;
     long interval_s;
 };
+#define INTO(member) KP_OPT_INTO(struct watching, member)
+static const struct kp_opt flags[] = {
+    {"once", 0, KP_OPT_FLAG, NULL, "print once (also where the output is no terminal)", INTO(is_once)},
+    {"interval", 0, KP_OPT_VALUE, "S", "seconds between two looks (default 2)", 0},
+    {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON a look", INTO(is_json)},
+    {0}};
 
 static void oom_take(void *context, const struct kp_oom *oom)
 {
@@ -60,22 +59,19 @@ static int watch(const struct watching *wish)
     return code < 0 ? KP_EXIT_DONE : code;
 }
 
+static int interval_take(void *wish, const struct kp_opt_scan *scan, int id, const char *value)
+{
+    (void)scan;
+    (void)id;
+    if (kp_opt_number(value, 1, &((struct watching *)wish)->interval_s)) return 0;
+    return kp_cli_misuse("watch", "--interval: '%s' is no number of seconds from 1 on", value);
+}
+
 int kp_cmd_watch(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "watch", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct watching wish = {.interval_s = 2};
-    const char *value;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) {
-        switch (i) {
-        case ONCE: wish.is_once = true; break;
-        case INTERVAL:
-            if (!kp_opt_number(value, 1, &wish.interval_s))
-                return kp_cli_misuse("watch", "--interval: '%s' is no number of seconds from 1 on", value);
-            break;
-        case JSON: wish.is_json = true; break;
-        }
-    }
+    const int i = kp_opt_flags(&scan, &wish, interval_take);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     if (scan.count > 1) return kp_cli_misuse("watch", "takes one folder");
     wish.dir = scan.count ? argv[0] : kp_config_rows[KP_SET_dir].fallback;

@@ -29,8 +29,7 @@
 enum { SECOND_NS = 1000000000 };
 #define RANKS_APART_NS (60 * INT64_C(1000000000)) /* ranks of one job end within this time of each other */
 
-enum { JSON };
-static const struct kp_opt flags[] = {[JSON] = {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
+static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON", KP_OPT_ALONE}, {0}};
 
 struct why_command {
     struct kp_why why;
@@ -247,10 +246,8 @@ int kp_cmd_why(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "why", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct why_command w = {0};
     char folder[4400];
-    const char *value;
     bool is_json = false;
-    int i;
-    while ((i = kp_opt_flag(&scan, &value)) >= 0) is_json |= i == JSON;
+    const int i = kp_opt_flags(&scan, &is_json, NULL);
     if (i != KP_OPT_END) return kp_opt_ended(&scan, i);
     const int count = kp_latest_take("why", &argv, scan.count, 0);
     if (!count) return KP_EXIT_USAGE;

@@ -26,20 +26,20 @@ void kp_report_torch_end(struct kp_report_torch *r);
 int kp_report_number_set(long *out, long least, const char *flag, const char *text);
 
 /* The rows of torch's options for a table of options. */
-#define KP_REPORT_TORCH_OPTIONS                                                                                     \
-    {"sort-by", 0, KP_OPT_VALUE, "KEY", "descending, by one of torch's names; default: order of first appearance"}, \
-        {"row-limit", 0, KP_OPT_VALUE, "N", "default 100, -1: all"},                                                \
-        {"group-by-input-shape", 0, KP_OPT_FLAG, NULL, "one row per name and input shapes"},                        \
-        {"group-by-input-shapes", 0, KP_OPT_FLAG, NULL, "the same"},                                                \
-        {"group-by-overload-name", 0, KP_OPT_FLAG, NULL, "one row per name and overload"},                          \
-        {"group-by-stack-n", 0, KP_OPT_VALUE, "N", "one row per name and N innermost frames"},                      \
-        {"include-python-functions", 0, KP_OPT_FLAG, NULL, "also rows for Python functions"},                       \
-        {"acc-events", 0, KP_OPT_FLAG, NULL, "one table of all traces, as if their windows were one"},              \
-        {"top-level-events-only", 0, KP_OPT_FLAG, NULL, "only rows whose first event had no parent"},               \
-        {"header", 0, KP_OPT_VALUE, "TEXT", "a line above the table"},                                              \
-        {"time-unit", 0, KP_OPT_VALUE, "s|ms|us", "default: by size"},                                              \
-        {"max-name-column-width", 0, KP_OPT_VALUE, "N", "default 55, none: no limit"},                              \
-        {"max-shapes-column-width", 0, KP_OPT_VALUE, "N", "default 80"},                                            \
-    {                                                                                                               \
-        "max-src-column-width", 0, KP_OPT_VALUE, "N", "default 75"                                                  \
+#define KP_REPORT_TORCH_OPTIONS                                                                                        \
+    {"sort-by", 0, KP_OPT_VALUE, "KEY", "descending, by one of torch's names; default: order of first appearance", 0}, \
+        {"row-limit", 0, KP_OPT_VALUE, "N", "default 100, -1: all", 0},                                                \
+        {"group-by-input-shape", 0, KP_OPT_FLAG, NULL, "one row per name and input shapes", 0},                        \
+        {"group-by-input-shapes", 0, KP_OPT_FLAG, NULL, "the same", 0},                                                \
+        {"group-by-overload-name", 0, KP_OPT_FLAG, NULL, "one row per name and overload", 0},                          \
+        {"group-by-stack-n", 0, KP_OPT_VALUE, "N", "one row per name and N innermost frames", 0},                      \
+        {"include-python-functions", 0, KP_OPT_FLAG, NULL, "also rows for Python functions", 0},                       \
+        {"acc-events", 0, KP_OPT_FLAG, NULL, "one table of all traces, as if their windows were one", 0},              \
+        {"top-level-events-only", 0, KP_OPT_FLAG, NULL, "only rows whose first event had no parent", 0},               \
+        {"header", 0, KP_OPT_VALUE, "TEXT", "a line above the table", 0},                                              \
+        {"time-unit", 0, KP_OPT_VALUE, "s|ms|us", "default: by size", 0},                                              \
+        {"max-name-column-width", 0, KP_OPT_VALUE, "N", "default 55, none: no limit", 0},                              \
+        {"max-shapes-column-width", 0, KP_OPT_VALUE, "N", "default 80", 0},                                            \
+    {                                                                                                                  \
+        "max-src-column-width", 0, KP_OPT_VALUE, "N", "default 75", 0                                                  \
     }

@@ -19,8 +19,8 @@ static void cell_print(const char *text)
 /* What `kprof ctl` prints are the answers of processes, as they come. */
 const struct kp_opt *kp_opt_schema(const char *command, const struct kp_opt *row)
 {
-    static const struct kp_opt schema = {"json-schema", 0, KP_OPT_FLAG, NULL,
-                                         "print the JSON Schema of what --json prints"};
+    static const struct kp_opt schema = {
+        "json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of what --json prints", 0};
     return strcmp(row->name, "json") == 0 && strcmp(command, "ctl") != 0 ? &schema : NULL;
 }
 
@@ -39,13 +39,22 @@ static void flag_print(const struct kp_opt *option)
     printf(" |\n");
 }
 
-static const char *examples_of(const char *command)
+void kp_help_examples(const char *command, const char *title, const char *indent)
 {
-#define KP_EXAMPLES(name, lines) \
-    if (strcmp(command, #name) == 0) return lines;
+    static const char *const rows[][2] = {
+#define KP_EXAMPLES(name, lines) {#name, lines},
 #include "export/cli/options/examples.def"
 #undef KP_EXAMPLES
-    return "";
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i][0], command) != 0) continue;
+        printf("\n%s\n", title);
+        for (const char *line = rows[i][1]; *line; line += line[0] == '\n') {
+            const size_t bytes = strcspn(line, "\n");
+            printf("%s%.*s\n", indent, (int)bytes, line);
+            line += bytes;
+        }
+    }
 }
 
 int kp_help_page(const char *command, const struct kp_opt *table)
@@ -60,11 +69,6 @@ int kp_help_page(const char *command, const struct kp_opt *table)
         flag_print(table);
         if (kp_opt_schema(command, table)) flag_print(kp_opt_schema(command, table));
     }
-    printf("\n## Examples\n\n");
-    for (const char *line = examples_of(command); *line; line += line[0] == '\n') {
-        const size_t bytes = strcspn(line, "\n");
-        printf("    %.*s\n", (int)bytes, line);
-        line += bytes;
-    }
+    kp_help_examples(command, "## Examples\n", "    ");
     return KP_EXIT_DONE;
 }

@@ -33,25 +33,6 @@ static void usage_print(const char *command)
             printf("usage: kprof %s%s%s\n%s\n\n", rows[i][0], *rows[i][1] ? " " : "", rows[i][1], rows[i][2]);
 }
 
-/* Prints a command's examples from examples.def, each on its line. */
-static void examples_print(const char *command)
-{
-    static const char *const rows[][2] = {
-#define KP_EXAMPLES(name, lines) {#name, lines},
-#include "export/cli/options/examples.def"
-#undef KP_EXAMPLES
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(rows[i][0], command) != 0) continue;
-        printf("\nexamples:\n");
-        for (const char *line = rows[i][1]; *line; line += line[0] == '\n') {
-            const size_t bytes = strcspn(line, "\n");
-            printf("  %.*s\n", (int)bytes, line);
-            line += bytes;
-        }
-    }
-}
-
 static bool is_short;
 
 void kp_cli_help_short(void) { is_short = true; }
@@ -93,7 +74,7 @@ int kp_cli_help(const char *command, const struct kp_opt *table)
         option_print(table);
         if (kp_opt_schema(command, table)) option_print(kp_opt_schema(command, table));
     }
-    examples_print(command);
+    kp_help_examples(command, "examples:", "  ");
     if (is_short) printf("\nEach flag in full: kprof %s --help\n", command);
     return KP_EXIT_DONE;
 }
@@ -340,10 +321,24 @@ int kp_opt_next(struct kp_opt_scan *scan, const char **value)
     return word[1] == '-' ? long_next(scan, word + 2, value) : short_next(scan, word, value);
 }
 
-int kp_opt_flag(struct kp_opt_scan *scan, const char **value)
+static int value_keep(void *command, const struct kp_opt_scan *scan, int id, const char *value)
 {
+    const struct kp_opt *const row = &scan->table[id];
+    char *const to = (char *)command + row->into - 1;
+    const bool is_on = strcmp(value, "0") != 0;
+    if (row->kind == KP_OPT_VALUE) memcpy(to, &value, sizeof value);
+    else memcpy(to, &is_on, sizeof is_on);
+    return 0;
+}
+
+int kp_opt_flags(struct kp_opt_scan *scan, void *command, kp_opt_take_fn take)
+{
+    const char *value;
     int id;
-    while ((id = kp_opt_next(scan, value)) == KP_OPT_ARGUMENT) scan->argv[scan->count++] = (char *)*value;
+    while ((id = kp_opt_next(scan, &value)) >= 0 || id == KP_OPT_ARGUMENT) {
+        if (id == KP_OPT_ARGUMENT) scan->argv[scan->count++] = (char *)value;
+        else if ((scan->table[id].into ? value_keep : take)(command, scan, id, value)) return KP_OPT_BAD;
+    }
     return id;
 }
 

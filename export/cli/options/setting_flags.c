@@ -15,8 +15,12 @@ const struct kp_opt *kp_setting_flags(void)
     for (int i = 0; i < KP_SET_COUNT; i++) {
         const struct kp_config_row *const row = &kp_config_rows[i];
         kp_opt_name_of(row->name, names[i], sizeof names[0]);
-        table[i] = (struct kp_opt){names[i], i == KP_SET_dir ? 'o' : 0,
-                                   row->type == KP_TYPE_BOOL ? KP_OPT_SWITCH : KP_OPT_VALUE, row->meta, row->doc};
+        table[i] = (struct kp_opt){names[i],
+                                   i == KP_SET_dir ? 'o' : 0,
+                                   row->type == KP_TYPE_BOOL ? KP_OPT_SWITCH : KP_OPT_VALUE,
+                                   row->meta,
+                                   row->doc,
+                                   0};
     }
     table[KP_SET_with_stack].kind = KP_OPT_MAYBE;
     table[KP_SET_with_stack].meta = "ops,native,1,0";

@@ -93,4 +93,7 @@ const char *kp_outfile_temporary(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-const char *kp_outfile_why(const struct kp_outfile *file) { return kp_cli_write_why(-file->error); }
+int kp_outfile_fail(const char *command, const struct kp_outfile *file)
+{
+    return kp_cli_fail(command, "%s: %s", file->path ? file->path : "stdout", kp_cli_write_why(-file->error));
+}

@@ -27,4 +27,5 @@ void kp_outfile_tell_drawing(const char *path);
 /* Returns which of these endings (without a dot; NULL is none) the name has, or `usual`: none of them, or NULL. */
 unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual);
 const char *kp_outfile_temporary(void); /* a folder: TMPDIR or /tmp */
-const char *kp_outfile_why(const struct kp_outfile *file);
+/* Says what is wrong with it; returns KP_EXIT_BAD_INPUT. */
+int kp_outfile_fail(const char *command, const struct kp_outfile *file);

@@ -163,12 +163,6 @@ static int find(void *context, const struct kp_frame *frame, uint64_t at, struct
 
 /* ---- open, close ---- */
 
-void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value)
-{
-    if (strcmp(name, "lines") == 0) wish->lines = strcmp(value, "0") != 0;
-    else wish->debug_path = value;
-}
-
 struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish)
 {
     struct kp_lines *l = kp_kineto_room(1, sizeof *l);

@@ -13,8 +13,6 @@ struct kp_lines_options {
     const char *debug_path; /* NULL: the usual places */
 };
 
-void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value); /* takes either option */
-
 struct kp_lines;
 /* command: for messages. Ends the program when there is no memory. */
 struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish);

@@ -10,10 +10,10 @@
 #include "export/cli/options/setting_flags.h"
 #include "test/support/support.h"
 
-static const struct kp_opt table[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "folder"},
-                                      {"keep", 'k', KP_OPT_FLAG, NULL, "keep"},
-                                      {"gzip", 0, KP_OPT_SWITCH, NULL, "gzip"},
-                                      {"profile-memory", 0, KP_OPT_SWITCH, NULL, "memory"},
+static const struct kp_opt table[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "folder", 0},
+                                      {"keep", 'k', KP_OPT_FLAG, NULL, "keep", 0},
+                                      {"gzip", 0, KP_OPT_SWITCH, NULL, "gzip", 0},
+                                      {"profile-memory", 0, KP_OPT_SWITCH, NULL, "memory", 0},
                                       {0}};
 
 static struct kp_opt_scan scan_of(int argc, char **argv)
@@ -40,7 +40,7 @@ static void a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter(void
 
 static void a_flag_may_stand_without_its_value(void **state)
 {
-    static const struct kp_opt maybe[] = {{"with", 0, KP_OPT_MAYBE, "ops,1", "what"}, {0}};
+    static const struct kp_opt maybe[] = {{"with", 0, KP_OPT_MAYBE, "ops,1", "what", 0}, {0}};
     SCAN("--with", "1", "--with=0", "--with", "--with", "1,ops", "--with", "python", "--with");
     const char *const want[] = {"1", "0", "ops", "1,ops", "ops"};
     (void)state;
@@ -57,7 +57,7 @@ static void a_flag_may_stand_without_its_value(void **state)
 
 static void a_word_that_is_no_program_was_meant_as_a_value(void **state)
 {
-    static const struct kp_opt maybe[] = {{"with", 0, KP_OPT_MAYBE, "ops,1", "what"}, {0}};
+    static const struct kp_opt maybe[] = {{"with", 0, KP_OPT_MAYBE, "ops,1", "what", 0}, {0}};
     static const struct {
         const char *word, *next;
         int answer;
@@ -75,7 +75,7 @@ static void a_word_that_is_no_program_was_meant_as_a_value(void **state)
 static void a_word_between_a_flag_and_two_dashes_is_no_program(void **state)
 {
     static const struct kp_opt two[] = {
-        {"shapes", 0, KP_OPT_SWITCH, NULL, "what"}, {"dir", 0, KP_OPT_VALUE, "DIR", "where"}, {0}};
+        {"shapes", 0, KP_OPT_SWITCH, NULL, "what", 0}, {"dir", 0, KP_OPT_VALUE, "DIR", "where", 0}, {0}};
     static const struct {
         const char *words[5];
         int answer; /* after the first flag */
@@ -98,8 +98,8 @@ static void a_word_between_a_flag_and_two_dashes_is_no_program(void **state)
 
 static void where_o_is_taken_both_long_names_are(void **state)
 {
-    static const struct kp_opt one[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "where"}, {0}};
-    static const struct kp_opt none[] = {{"dir", 0, KP_OPT_VALUE, "DIR", "where"}, {0}};
+    static const struct kp_opt one[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "where", 0}, {0}};
+    static const struct kp_opt none[] = {{"dir", 0, KP_OPT_VALUE, "DIR", "where", 0}, {0}};
     SCAN("--out", "a", "--output=b", "--dir", "c", "--out");
     const char *const want[] = {"a", "b", "c"};
     (void)state;
