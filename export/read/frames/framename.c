@@ -62,6 +62,15 @@ const char *kp_framename_bare(const char *function)
 
 bool kp_framename_has_def(const char *function) { return strncmp(function, "<module>", 8) != 0; }
 
+bool kp_framename_starts_recording(const char *frame)
+{
+    static const char file[] = "torch/autograd/profiler.py";
+    const size_t bytes = sizeof file - 1;
+    struct parts p;
+    if (!frame_parse(frame, &p) || strcmp(p.function, "_start_trace") != 0 || p.file_bytes < bytes) return false;
+    return strncmp(frame + p.file_bytes - bytes, file, bytes) == 0;
+}
+
 /* A function without a known line keeps that of its `def`, and the word. `unknown`: what a module's code has. */
 static void def_put(char *text, size_t room, const char *frame, const struct parts *p, const char *unknown)
 {

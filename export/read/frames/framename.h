@@ -45,5 +45,7 @@ const char *kp_framename_module(const char *frame);
 const char *kp_framename_part(const char *name);
 /* Compares a pattern with a whole name, the function of "file.py(12): name", or the module of "nn.Module: name". */
 bool kp_framename_is_meant(const char *pattern, const char *name);
+/* Is it the call of torch.profiler that starts the recording? Calls that begin before it were open then. */
+bool kp_framename_starts_recording(const char *frame);
 /* Does the frame belong to the interpreter's machine code, or to what starts it? Python frames stand for it. */
 bool kp_framename_is_interpreter(const char *frame);

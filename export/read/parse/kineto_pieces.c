@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/read/frames/framename.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/kineto_processes.h"
 #include "export/read/kineto/passends.h"
@@ -199,13 +200,40 @@ struct opened {
 
 KP_ORDERED(opened_order, struct kp_kineto_event, KP_UP(start_ns) KP_DOWN(dur_ns))
 
-/* A call that begins with its caller was open when the recording began, as the caller was. */
-static void calls_note(struct kp_kineto_event *caller, struct kp_kineto_event *call)
+/* Is it a call of the same thread? */
+static bool is_call_beside(const struct kp_kineto_event *e, const struct kp_kineto_event *call)
 {
-    if (caller->kind != KP_KINETO_PYTHON || call->kind != KP_KINETO_PYTHON) return;
-    if (caller->start_ns != call->start_ns || caller->tid != call->tid || caller->pid != call->pid) return;
+    return e->kind == KP_KINETO_PYTHON && e->tid == call->tid && e->pid == call->pid;
+}
+
+/* A call that begins with all its callers was open when the recording began, as they were. */
+static void calls_note(struct opened *opened, struct kp_kineto_event *call)
+{
+    struct kp_kineto_event *const caller = &opened->events[opened->count - 1];
+    if (call->kind != KP_KINETO_PYTHON || !is_call_beside(caller, call)) return;
+    for (size_t i = 0; i < opened->count; i++)
+        if (is_call_beside(&opened->events[i], call) && opened->events[i].start_ns != call->start_ns) return;
     caller->flags |= KP_KINETO_OPEN_AT_START;
     call->flags |= KP_KINETO_OPEN_AT_START;
+}
+
+/* So were those that begin no later than the call of torch.profiler that started it. */
+static void starts_note(struct opened *opened, const struct kp_kineto *t, size_t count)
+{
+    bool *const seen = kp_kineto_zeros(kp_strings_count(t->strings), sizeof *seen); /* by name: it is none */
+    size_t start = 0;
+    for (; start < count; start++) {
+        const struct kp_kineto_event *const e = &t->events[start];
+        if (e->kind != KP_KINETO_PYTHON || seen[e->name]) continue;
+        if (kp_framename_starts_recording(kp_kineto_text(t, e->name))) break;
+        seen[e->name] = true;
+    }
+    free(seen);
+    for (size_t i = 0; i < opened->count && start < count; i++) {
+        struct kp_kineto_event *const e = &opened->events[i];
+        if (e->kind == KP_KINETO_PYTHON && e->start_ns <= t->events[start].start_ns)
+            e->flags |= KP_KINETO_OPEN_AT_START;
+    }
 }
 
 /* Ends an event of the piece at the cut, if it goes on behind it. */
@@ -213,7 +241,7 @@ static void event_split(struct opened *opened, struct kp_kineto_event *e, int64_
 {
     if (!is_counted(e) || end_of(e) <= at_ns) return;
     e->flags |= KP_KINETO_SPLIT;
-    if (opened->count && !(e->flags & KP_KINETO_CONTINUED)) calls_note(&opened->events[opened->count - 1], e);
+    if (opened->count && !(e->flags & KP_KINETO_CONTINUED)) calls_note(opened, e);
     *KP_KINETO_NEXT(opened->events, opened->count, opened->capacity) = *e;
     e->dur_ns = at_ns - e->start_ns;
 }
@@ -258,6 +286,7 @@ static struct kp_kineto *piece_make(struct kp_kineto *t, struct cut cut)
         event_split(&opened, &t->events[piece->count], cut.at_ns);
         piece->events[piece->count] = event_renamed(&r, t->events[piece->count], t->base_ns);
     }
+    if (!t->is_ours) starts_note(&opened, t, cut.count);
     head_copy(piece, t);
     facts_copy(piece, t, &r);
     kp_modulename_carry(piece, t);

@@ -40,19 +40,60 @@ static const struct kp_kineto_event *range_of(const struct kp_tree *tree, const 
                : NULL;
 }
 
-/* Calls that were open when the recording began all begin there. Later ones begin behind their callers. A part behind a
- * cut begins at the cut, so its flag tells. */
+/* Nothing of its thread ended before this call, around which none is, and no other call began. */
+static bool is_first_call(const struct kp_tree *tree, int32_t at)
+{
+    const uint64_t thread = kp_tree_thread(kp_tree_event(tree, (size_t)at));
+    for (int32_t i = at; i-- > 0;) {
+        const struct kp_node *const before = &tree->nodes[i];
+        if (before->on_device || (!before->is_python && before->end_ns > tree->nodes[at].start_ns)) continue;
+        if (kp_tree_thread(kp_tree_event(tree, (size_t)i)) == thread) return false;
+    }
+    return true;
+}
+
+/* Do all calls around it begin when it does, and none of its thread before? */
+static bool begins_with_thread(const struct kp_tree *tree, const struct kp_node *node)
+{
+    int32_t outer = (int32_t)(node - tree->nodes);
+    for (int32_t at = node->parent; at >= 0; at = tree->nodes[at].parent) {
+        if (!tree->nodes[at].is_python) continue;
+        const uint8_t flags = kp_tree_event(tree, (size_t)at)->flags;
+        if (tree->nodes[at].start_ns != node->start_ns || flags & KP_KINETO_CONTINUED) return false;
+        outer = at;
+    }
+    return is_first_call(tree, outer);
+}
+
+/*
+ * Calls that were open when the recording began all begin there, and no other of their thread before. Later ones begin
+ * behind their callers, but in a file of whole microseconds many begin in that of their callers. In torch's own traces
+ * those that were open begin one after the other, and starts_note() has noted them. A part behind a cut begins at the
+ * cut, so its flag tells.
+ */
 static bool was_open_at_start(const struct kp_tree *tree, const struct kp_node *node)
 {
     const uint8_t flags = tree->trace->events[node->event].flags;
-    if (flags & KP_KINETO_CONTINUED) return flags & KP_KINETO_OPEN_AT_START;
+    if (flags & (KP_KINETO_CONTINUED | KP_KINETO_OPEN_AT_START)) return flags & KP_KINETO_OPEN_AT_START;
     const int32_t near[] = {node->parent, node->first_child};
     for (int i = 0; i < 2; i++) {
         const struct kp_node *other = near[i] < 0 ? NULL : &tree->nodes[near[i]];
         if (!other || !other->is_python || other->start_ns != node->start_ns) continue;
-        if (!(tree->trace->events[other->event].flags & KP_KINETO_CONTINUED)) return true;
+        if (!(tree->trace->events[other->event].flags & KP_KINETO_CONTINUED)) return begins_with_thread(tree, node);
     }
     return false;
+}
+
+/* Notes the calls that were open when torch.profiler started the recording: no other begins before its own call. */
+static void starts_note(struct kp_tree *tree)
+{
+    struct kp_kineto *const t = tree->trace;
+    size_t start = 0;
+    while (start < tree->count &&
+           !(tree->nodes[start].is_python && kp_framename_starts_recording(kp_kineto_text(t, tree->nodes[start].name))))
+        start++;
+    for (size_t i = 0; i <= start && start < tree->count && !t->is_ours; i++)
+        if (tree->nodes[i].is_python) t->events[tree->nodes[i].event].flags |= KP_KINETO_OPEN_AT_START;
 }
 
 uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *node)
@@ -161,6 +202,7 @@ static void node_fill(struct filling *f, const struct kp_node *node)
 
 static void fill(struct filling *f)
 {
+    starts_note(f->tree);
     kp_op_ids_gather(&f->ids, f->tree);
     for (size_t i = 0; i < f->tree->count; i++) node_fill(f, &f->tree->nodes[i]);
     struct call_lane *const lanes = f->lanes.rows;

@@ -261,6 +261,43 @@ static void a_trace_that_never_rests_is_split(void **state)
     same_numbers(s, KP_TOP_BY_SHAPE);
 }
 
+static const struct kp_top_row *row_of(const struct numbers *n, const char *name)
+{
+    for (size_t i = 0; i < n->top.count; i++)
+        if (strcmp(kp_kineto_text(n->trace, n->top.rows[i].name), name) == 0) return &n->top.rows[i];
+    return NULL;
+}
+
+/*
+ * A file of whole microseconds: calls that were open begin one after the other, up to the one that starts the
+ * recording, with the lines that they were at. Later ones begin in the microsecond of their callers.
+ */
+static void calls_that_begin_together_in_microseconds_keep_their_lines(void **state)
+{
+    struct story *s = *state;
+    begin(s, "\"with_stack\":1,");
+    event(s, "python_function", "feed.py(7): feed", 2, 0, TURNS * 100 + 50, "");
+    event(s, "python_function", "train.py(114): main", 1, 0, TURNS * 100 + 50, "");
+    event(s, "python_function", "train.py(99): fit", 1, 1, TURNS * 100 + 40, "");
+    event(s, "python_function", "/usr/lib/torch/autograd/profiler.py(296): _start_trace", 1, 2, 2, "");
+    for (int turn = 0; turn < TURNS; turn++) {
+        event(s, "python_function", "net.py(36): forward", 1, turn * 100 + 10, 70, "");
+        event(s, "python_function", "net.py(40): inner", 1, turn * 100 + 10, 60, "");
+        event(s, "cpu_op", "aten::mul", 1, turn * 100 + 12, 30, "");
+        event(s, "cpu_op", "aten::add", 1, turn * 100 + 72, 5, "");
+    }
+    end(s);
+    same_numbers(s, KP_TOP_BY_LINE);
+    struct numbers n = whole_make(s, KP_TOP_BY_LINE);
+    assert_non_null(row_of(&n, "train.py fit"));
+    assert_non_null(row_of(&n, "net.py:36 def forward"));
+    assert_non_null(row_of(&n, "net.py:40 def inner"));
+    assert_non_null(row_of(&n, "feed.py feed"));
+    assert_null(row_of(&n, "net.py forward"));
+    assert_null(row_of(&n, "train.py:99 def fit"));
+    numbers_fini(&n);
+}
+
 static void a_trace_that_never_rests_is_split_at_optimizers_steps(void **state)
 {
     struct story *s = *state;
@@ -318,6 +355,7 @@ int main(void)
         STORY(kernels_of_earlier_pieces_need_the_whole),
         STORY(an_event_that_comes_late_needs_the_whole),
         STORY(a_trace_that_never_rests_is_split),
+        STORY(calls_that_begin_together_in_microseconds_keep_their_lines),
         STORY(a_trace_that_never_rests_is_split_at_optimizers_steps),
         STORY(a_frame_that_calls_itself_needs_the_whole),
         STORY(a_gpu_that_never_rests_stays_whole),
