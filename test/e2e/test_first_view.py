@@ -929,6 +929,23 @@ def of_loading(where, ms, rest=7):
         event("aten::empty", "cpu_op", 100_000 * i + 1, 1), event("aten::mm", "cpu_op", 100_000 * i + 1000 * ms, 1000 * rest))]
 
 
+@pytest.mark.parametrize("loads, lasts, says", [((0.2, 16.1, 41.8), (22.0, 22.3, 51.4), 19.367), ((0.2, 0.3, 29.0), (22.0, 22.3, 51.4), None)])
+def test_a_long_step_that_waits_for_data_is_judged_with_others_that_wait(loads, lasts, says, tmp_path):
+    """Of three steps one is long by its wait for a batch. Where another waits as well, that is the finding; else it is one batch that came late."""
+    events, at = [], 0
+    for i, (load, last) in enumerate(zip(loads, lasts)):
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, 1000 * last),
+                   event("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "user_annotation", at, 1000 * load),
+                   event("aten::mm", "cpu_op", at + 1000 * load, 1000 * (last - load))]
+        at += 1000 * last
+    found = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events)))["findings"]
+    loading = [f for f in found if f["id"] == "data-loading"]
+    assert bool(loading) == bool(says), found
+    if says:
+        assert loading == found[:1] and loading[0]["step_ms"] == pytest.approx(says, abs=0.001) and loading[0]["severity"] == "critical"
+        assert loading[0]["share"] == pytest.approx(sum(loads) / sum(lasts), abs=0.001)
+
+
 @pytest.mark.parametrize("loads, waits", [(1, 2), (1, 5), (2.9, 2), (2.9, 5), (3.1, 2), (3.1, 5), (5, 8), (8, 5), (8, 12)])
 def test_advice_with_workers_and_without_does_not_go_in_circles(loads, waits, tmp_path):
     """A program of such items without workers, and with two that wait for work most of their time, whatever its steps wait for a batch."""
@@ -947,7 +964,7 @@ def test_advice_with_workers_and_without_does_not_go_in_circles(loads, waits, tm
     assert ("Load the items in" in change) == (loads < 3 and loads < waits), change
     assert f"up to {loads:.1f} ms" in alone and "most of it is train.py:19 def __getitem__" in alone
     assert f"{loads:.1f} ms" in change and f"waits {waits:.1f} ms" in change
-    assert "num_workers=0" in change or "Make an item cheaper, first at train.py __getitem__: " in change
+    assert "num_workers=0" in change or "Make an item cheaper, first at train.py:19 def __getitem__: " in change
 
 
 @pytest.mark.parametrize("tensors, says", [(160, True), (2, False)])

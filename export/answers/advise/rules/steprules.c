@@ -32,6 +32,7 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define WAITS_SHARE 0.5    /* of what a step has more: its wait for a core */
 #define BURST_SHARE 0.75   /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10  /* of all steps */
+#define WAITING_SHARE 0.10 /* of a step: it waits for data, as the rule over all steps counts */
 enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, OPENING_LEAST = 3, OPENING_PART = 16 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
@@ -531,6 +532,26 @@ static bool *nth_add(const struct kp_costrules *x, const struct step_lengths *l,
     return are_nth;
 }
 
+/*
+ * Long steps that nothing has told are judged with the others, where they are long by what they load and half of the
+ * steps wait for data as well: else no finding would have that time.
+ */
+static void loading_leave(const struct kp_costrules *x, const struct step_lengths *l, const struct kp_longsteps *longer)
+{
+    double *const loading = kp_kineto_room(l->count + 1, sizeof *loading);
+    size_t waiting = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        loading[i] = (double)x->splits[i].part_ns[KP_SPLIT_LOADING];
+        waiting += loading[i] >= WAITING_SHARE * (double)x->splits[i].step_ns;
+    }
+    const double usual = kp_quantile(loading, l->count, 0.5); /* sorts them */
+    for (size_t i = 0; i < l->count && 2 * waiting >= l->count; i++) {
+        const double more = (double)x->splits[i].part_ns[KP_SPLIT_LOADING] - usual;
+        if (longer->more[i] > 0 && more >= BURST_SHARE * longer->more[i]) x->is_long[i] = false;
+    }
+    free(loading);
+}
+
 static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     const double median = quantile_of(l, 0, l->count, 0.5), low = quantile_of(l, 0, l->count, 0.25);
@@ -550,7 +571,9 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     longer.is_nth = are_nth;
     kp_sharedsteps_find(&longer, x);
     if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
+    const size_t told = x->out->count;
     groups_tell(x, &longer);
+    if (x->out->count == told) loading_leave(x, l, &longer);
     kp_longsteps_fini(&longer);
     free(are_nth);
     kp_cost_drop(&cost);
