@@ -42,6 +42,12 @@ static bool is_part(const struct kp_kineto *trace, uint32_t name)
            kp_namefacts(trace, name) & KP_NAME_COLLECTIVE;
 }
 
+/* In steps, without what a backend of collectives does beside ops, which have that time already. */
+static double own_ns(const struct kp_top *top, const struct kp_top_row *row, bool has_steps)
+{
+    return has_steps ? row->steps.self_ns - row->begun_ns + row->begun_alone_ns : kp_top_row_self_ns(top, row);
+}
+
 /* Into as much room as there are rows. `has_steps`: the time in steps counts, and no other. */
 static size_t hots_make(struct hot *of, struct kp_top *top, bool has_steps)
 {
@@ -51,7 +57,7 @@ static size_t hots_make(struct hot *of, struct kp_top *top, bool has_steps)
         const struct kp_top_row *const row = &top->rows[i];
         if (!row->name || (top->by == KP_TOP_BY_OP && is_part(top->trace, row->name))) continue;
         if (!count || of[count - 1].name != row->name) of[count++] = (struct hot){.name = row->name};
-        const double ns = has_steps ? row->steps.self_ns : kp_top_row_self_ns(top, row);
+        const double ns = own_ns(top, row, has_steps);
         of[count - 1].ns += ns;
         if (row->is_backward) of[count - 1].backward_ns += ns;
     }

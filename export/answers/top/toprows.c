@@ -32,6 +32,7 @@ struct building {
     int64_t *self, *step_self; /* each node's self time, in what was chosen and in its steps */
     uint32_t *backward_of;     /* by module: whose place each node has (backwardof.h) */
     int32_t *started_by;       /* by another place: of ranges of a backend, else -1 (commstarts.h), or NULL */
+    int64_t *alone;            /* of these, in steps, what runs beside nothing else; NULL: not asked for */
     struct node_bytes *bytes;  /* each node's, with those of the allocators that it called. NULL: none were recorded */
 };
 struct node_bytes {
@@ -397,8 +398,10 @@ static void node_add(struct building *b, size_t i)
     const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, placed(b, node));
     const size_t row = row_of(b, node, line);
     row_add(b, i, row, &cost);
-    if (b->started_by && b->started_by[i] >= 0)
+    if (b->started_by && b->started_by[i] >= 0) {
         b->top->has_begun = true, b->top->rows[row].begun_ns += cost.steps.self_ns;
+        if (b->alone) b->top->rows[row].begun_alone_ns += (double)b->alone[i];
+    }
     if (!cost.all.count && cost.all.self_ns <= 0) return; /* all of it is what it calls */
     const bool on_gpu = b->tree->has_device, is_line = kp_top_is_by_line(b->top);
     share_add(b->top, &(struct kp_top_share){(uint32_t)row, is_line ? caller_of(b, node) : line,
@@ -470,6 +473,7 @@ static void building_fini(struct building *b)
     free(b->step_self);
     free(b->backward_of);
     free(b->started_by);
+    free(b->alone);
     free(b->bytes);
 }
 
@@ -478,6 +482,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     struct building b = {.top = out, .tree = tree, .chosen = chosen};
     top_begin(out, tree, chosen, by);
     building_init(&b);
+    if (b.started_by) b.alone = kp_commstarts_alone(tree, b.started_by, &chosen->in_steps);
     kp_selftime_each_marked(tree, self_add, marker_add, &b);
     for (size_t i = 0; i < tree->count; i++) node_add(&b, i);
     gap_find(out, tree, chosen);

@@ -45,6 +45,7 @@ struct kp_top_row {
     struct kp_top_cost steps; /* of that, what lies in whole steps */
     double
         begun_ns; /* by place: of the self time of `steps`, what a backend of collectives works or waits; of one tree */
+    double begun_alone_ns; /* of that, what runs beside nothing else (kp_commstarts_alone) */
 };
 /* What the ops of one line have in one row. */
 struct kp_top_share {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "export/read/facts/namefacts.h"
+#include "export/read/tree/chosen.h"
 
 enum { LOOKED_AT_MOST = 64 }; /* ops: an older one started nothing, as a collective of one rank */
 
@@ -89,4 +90,39 @@ int32_t *kp_commstarts_find(const struct kp_tree *tree)
     }
     free(s.ops);
     return found;
+}
+
+/* What the program does: neither steps nor ranges of a backend. */
+static void others_find(struct kp_spans *out, const struct kp_tree *tree, const struct kp_spans *inside)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const n = &tree->nodes[i];
+        if (n->removed || n->on_device || is_range(tree, i) || kp_node_is_step(tree, n)) continue;
+        kp_spans_add(out, n->start_ns, n->end_ns);
+    }
+    kp_spans_settle(out);
+    kp_spans_cut(out, inside);
+}
+
+int64_t *kp_commstarts_alone(const struct kp_tree *tree, const int32_t *starts, const struct kp_spans *inside)
+{
+    struct kp_spans others = {0};
+    int64_t *const alone = kp_kineto_zeros(tree->count + 1, sizeof *alone);
+    int64_t *const from = kp_kineto_zeros(tree->count + 1, sizeof *from);
+    int64_t until_ns = INT64_MIN;
+    others_find(&others, tree, inside);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const n = &tree->nodes[i];
+        if (starts[i] < 0) continue;
+        const bool is_nested = n->parent >= 0 && starts[n->parent] >= 0;
+        from[i] = is_nested ? from[n->parent] : n->start_ns > until_ns ? n->start_ns : until_ns;
+        const int64_t begin_ns = n->start_ns > from[i] ? n->start_ns : from[i];
+        if (n->end_ns > until_ns) until_ns = n->end_ns;
+        if (begin_ns >= n->end_ns) continue;
+        alone[i] = kp_spans_between(inside, begin_ns, n->end_ns) - kp_spans_between(&others, begin_ns, n->end_ns);
+        if (is_nested) alone[n->parent] -= alone[i];
+    }
+    kp_spans_fini(&others);
+    free(from);
+    return alone;
 }

@@ -62,6 +62,22 @@ static void a_collective_beside_the_step_is_no_operator_of_it(void **state)
     assert_string_equal(advise(t).most, "most of a step: aten::mm 20 %");
 }
 
+/* Each step waits in an op for the first half of what gloo does, and in no op for a quarter of it. */
+static void a_line_has_of_its_collectives_what_runs_beside_no_op(void **state)
+{
+    struct little *const t = *state;
+    strcpy(t->head, "\"with_stack\":1,");
+    for (int step = 0; step < 3; step++) {
+        const int at = STEP_US * step;
+        numbered_step(t, step, at, STEP_US);
+        lined(t, "c10d::allreduce_", at, 20, "train.py(7): reduce", "");
+        lined(t, "aten::mul", at + 20, 400, "train.py(9): wait", "");
+        for (int tid = 8; tid <= 9; tid++) event(t, "user_annotation", "gloo:all_reduce", tid, at + 20, 600, "");
+        lined(t, "c10d::allreduce_", at + 900, 20, "train.py(7): reduce", ""); /* its range is in the next step */
+    }
+    assert_string_equal(advise(t).most, "most of a step: train.py:9 wait 40 %, train.py:7 reduce 24 %");
+}
+
 static void more_than_a_step_is_said_to_be_on_several_threads(void **state)
 {
     struct little *const t = *state;
@@ -94,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(without_steps_the_shares_are_of_the_recorded_time),
         LITTLE(a_collective_beside_the_step_is_no_operator_of_it),
+        LITTLE(a_line_has_of_its_collectives_what_runs_beside_no_op),
         LITTLE(more_than_a_step_is_said_to_be_on_several_threads),
         LITTLE(the_lines_with_most_time_are_told_with_their_backward),
         LITTLE(a_line_with_less_than_a_twentieth_is_left_out),

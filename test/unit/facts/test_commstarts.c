@@ -83,10 +83,40 @@ static void a_trace_without_ranges_has_no_starts(void **state)
     assert_null(kp_commstarts_find(&t->tree));
 }
 
+/* Two threads of a backend, and a range in another one: no time counts twice, and what an op covers not at all. */
+static void a_range_has_alone_what_nothing_else_has(void **state)
+{
+    struct little *t = *state;
+    static const struct {
+        int ts, alone_us;
+    } rows[] = {{10, 30}, {20, 20}, {60, 20}, {150, 5}};
+    struct kp_spans inside = {0};
+    trace_of(t, "op c10d::send 0 2; op c10d::recv_ 2 2; op c10d::allreduce_ 4 2; op c10d::allreduce_ 6 2; "
+                "op aten::mm 40 20");
+    range(t, "gloo:send", 10, 70, "");
+    range(t, "gloo:recv", 20, 25, "");
+    event(t, "user_annotation", "gloo:all_reduce", 8, 60, 40, "");
+    range(t, "gloo:all_reduce", 150, 50, "");
+    assert_int_equal(choose(t, &everything), 0);
+    int32_t *const starts = kp_commstarts_find(&t->tree);
+    assert_non_null(starts);
+    kp_spans_add(&inside, t->trace->start_ns, t->trace->start_ns + 155000);
+    kp_spans_settle(&inside);
+    int64_t *const alone = kp_commstarts_alone(&t->tree, starts, &inside);
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
+        for (size_t i = 0; i < t->tree.count; i++)
+            if (t->tree.nodes[i].start_ns - t->trace->start_ns == 1000 * rows[row].ts && starts[i] >= 0)
+                assert_int_equal(alone[i], 1000 * rows[row].alone_us);
+    kp_spans_fini(&inside);
+    free(alone);
+    free(starts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(ranges_are_of_the_ops_of_their_name_in_order), LITTLE(an_op_in_another_one_starts_no_second_range),
-        LITTLE(a_range_with_a_stack_needs_no_op), LITTLE(a_trace_without_ranges_has_no_starts)};
+        LITTLE(a_range_with_a_stack_needs_no_op), LITTLE(a_trace_without_ranges_has_no_starts),
+        LITTLE(a_range_has_alone_what_nothing_else_has)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
