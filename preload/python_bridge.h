@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/base/kp_hot.h"
+
 /* Looks for an interpreter in this process. Call it before the functions below, outside hooks, one call at a time; it
  * may be repeated. */
 void kp_caller_find(void);
@@ -44,7 +46,7 @@ struct kp_callsite {
     char module[96]; /* "Net.Block.Linear": classes of nn.Modules around it, by their forward; "": none */
 };
 bool kp_callsites_setup(void); /* maps the tables; false: no memory */
-uint32_t kp_callsite(void);
+KP_HOT uint32_t kp_callsite(void);
 uint32_t kp_callsite_gradient(uint32_t site); /* the same line for the gradients of what it computed; 0: none */
 const struct kp_callsite *kp_callsite_get(uint32_t number); /* NULL: none */
 

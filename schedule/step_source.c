@@ -35,6 +35,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_config.h"
+#include "collector/base/kp_hot.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_units.h"
 
@@ -100,7 +101,7 @@ struct counter {
     _Atomic uint64_t clock_from;               /* time when silence began, later that of the last step; 0 before */
 };
 static _Alignas(64) struct counter counters[KP_PHASE_IDS];
-static struct counter *_Atomic counting = counters; /* that of the phase */
+KP_HOT_DATA static struct counter *_Atomic counting = counters; /* that of the phase */
 static bool has_phases;
 static const char *_Atomic model; /* the function that the first call of a module ran; the GIL lets one thread set it */
 

@@ -45,9 +45,10 @@ static HOT const void *frame_innermost(const struct kp_python_layout *l, const v
     return kp_python_at(holder, l->thread_frame);
 }
 
+/* Before 3.12 each frame is. */
 static HOT bool is_python(const struct kp_python_layout *l, const void *frame)
 {
-    return !l->frame_owner || ((const uint8_t *)frame)[l->frame_owner] < KP_PYTHON_OWNED_BY_C;
+    return l->version < 312 || ((const uint8_t *)frame)[l->frame_owner] < KP_PYTHON_OWNED_BY_C;
 }
 
 static inline uint64_t mix(uint64_t key, uint64_t value)
@@ -61,12 +62,12 @@ static HOT uint64_t key_read(const struct kp_python_layout *l, const void *threa
 {
     const void *frame = frame_innermost(l, thread);
     uint64_t key = 0;
-    for (uint32_t n = 0; frame && n < FRAMES_MAX; frame = kp_python_at(frame, l->frame_back)) {
+    for (uint32_t left = FRAMES_MAX; frame && left; frame = kp_python_at(frame, l->frame_back)) {
         if (!is_python(l, frame)) continue;
         const uint64_t place = kp_pyframe_place(l, frame) + kp_pycode_check(l, kp_pyframe_code(l, frame));
         key =
             (key << 7 | key >> 57) + place * UINT64_C(0x9e3779b97f4a7c15); /* frames wait for two instructions alone */
-        n++;
+        left--;
     }
     return key ^ key >> 29;
 }
@@ -82,7 +83,7 @@ static HOT const void *frame_python(const struct kp_python_layout *l, const void
 
 /* A function for each release, in which its offsets are constants. */
 #define KP_PYTHON_LAYOUT(version, ...)                                   \
-    static uint64_t key_##version(const void *thread)                    \
+    KP_HOT static uint64_t key_##version(const void *thread)             \
     {                                                                    \
         static const struct kp_python_layout l = {version, __VA_ARGS__}; \
         return key_read(&l, thread);                                     \

@@ -23,8 +23,13 @@
 
 enum { SEEN = 16384, SITE_BITS = 16 };
 
-static _Atomic(kp_pystack_key_fn) key_get; /* NULL: not enabled */
-static struct callsites {
+/* What an allocation asks for. Written before key, which is NULL until then. */
+KP_HOT_DATA static struct callsite_asks {
+    _Atomic(kp_pystack_key_fn) key;
+    void *(*thread_state)(void);
+    int (*is_finalizing)(void);
+} asks;
+KP_HOT_DATA static struct callsites {
     _Atomic uint64_t seen[SEEN];             /* 48 bits of a stack's hash, and its site */
     _Atomic uint16_t gradient[KP_CALLSITES]; /* the site of the same line for gradients; 0: not made yet */
     struct kp_callsite of[KP_CALLSITES];
@@ -39,8 +44,11 @@ bool kp_callsites_setup(void)
 
 void kp_callsites_enable(void)
 {
-    const kp_pystack_key_fn ask = kp_pystack_key_of(kp_python_get()->layout.version);
-    if (sites) kp_store_release(&key_get, ask); /* pairs with: callsite.c:kp_callsite */
+    const struct kp_python *const python = kp_python_get();
+    if (!sites) return;
+    asks.thread_state = python->thread_state;
+    asks.is_finalizing = kp_python_api.is_finalizing;
+    kp_store_release(&asks.key, kp_pystack_key_of(python->layout.version)); /* pairs with: callsite.c:kp_callsite */
 }
 
 static const char gradients[] = "gradients", activations[] = "activations";
@@ -133,9 +141,9 @@ static __attribute__((noinline)) uint32_t stack_learn(const void *thread, uint64
 
 uint32_t kp_callsite(void)
 {
-    const kp_pystack_key_fn ask = kp_load_acquire(&key_get); /* pairs with: callsite.c:kp_callsites_enable */
-    if (!ask || (kp_python_api.is_finalizing && kp_python_api.is_finalizing())) return 0;
-    const void *const thread = kp_python_get()->thread_state();
+    const kp_pystack_key_fn ask = kp_load_acquire(&asks.key); /* pairs with: callsite.c:kp_callsites_enable */
+    if (!ask || (asks.is_finalizing && asks.is_finalizing())) return 0;
+    const void *const thread = asks.thread_state();
     const uint64_t key = thread ? ask(thread) : 0;
     if (!key) return 0;
     const uint64_t word = kp_load_relaxed(&sites->seen[key % SEEN]);

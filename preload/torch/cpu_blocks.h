@@ -9,9 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/base/kp_hot.h"
+
 bool kp_cpu_blocks_setup(bool has_marks); /* maps the table: false without memory, and then no block is kept */
-void kp_cpu_blocks_put(uint64_t address, int64_t bytes, uint64_t mark);
-int64_t kp_cpu_blocks_take(uint64_t address); /* removes a block and returns its size, or 0 for an unknown one */
+KP_HOT void kp_cpu_blocks_put(uint64_t address, int64_t bytes, uint64_t mark);
+KP_HOT int64_t kp_cpu_blocks_take(uint64_t address); /* removes a block and returns its size, or 0 for an unknown one */
 
 /* Calls fn for each block, while other threads put and take. fn returns false to stop, which is the result then.
  * mark: 0 in a table without marks. */

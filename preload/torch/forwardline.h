@@ -12,4 +12,4 @@ void kp_torch_forwards_setup(void);
 KP_COLD uint64_t kp_torch_forward_begin(const uint8_t *rf);
 KP_COLD void kp_torch_forward_end(const uint8_t *rf, uint64_t around);
 /* The call site of a block: that of the forward op where a backward op is open, else `site` (python_bridge.h). */
-uint32_t kp_torch_forward_site(uint32_t site);
+KP_HOT uint32_t kp_torch_forward_site(uint32_t site);

@@ -42,13 +42,13 @@
 
 enum { KEEPING = KP_GATE_RECORD | KP_GATE_MEMORY, TAPS_MAX = 5 };
 
-static const struct kp_torch_api *real;
+KP_HOT_DATA static const struct kp_torch_api *real;
 static void (*real_report)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
 static void (*real_report_oom)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-static uintptr_t c10_begin, c10_end;                                                /* bounds of libc10's code */
+KP_HOT_DATA static uintptr_t c10_begin, c10_end;                                    /* bounds of libc10's code */
 static _Thread_local bool is_allocating __attribute__((tls_model("initial-exec"))); /* stays set if alloc_cpu throws */
 
-static bool is_watched; /* KPROF_ON_OOM */
+KP_HOT_DATA static bool is_watched; /* KPROF_ON_OOM */
 static struct kp_tap taps[TAPS_MAX];
 static uint32_t taps_n;
 static _Atomic uint64_t listed_window; /* begin of the last one whose blocks of before are listed */
@@ -86,13 +86,12 @@ static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t
 
 enum { DEVICE_SHIFT = 16, STEP_SHIFT = 32 }; /* of a mark: site, device, step */
 
-static uint32_t site_here(void) { return kp_torch_forward_site(kp_callsite()); }
+static inline uint32_t site_here(void) { return kp_torch_forward_site(kp_callsite()); }
 
-static void block_put(uint64_t address, int64_t bytes, uint16_t device)
+static inline void block_put(uint64_t address, int64_t bytes, uint16_t device, uint32_t site)
 {
-    const uint64_t place = is_watched ? site_here() : 0, number = is_device(device) ? device : 0;
-    const uint64_t step = is_watched ? kp_steps_seen() : 0;
-    kp_cpu_blocks_put(address, bytes, place | number << DEVICE_SHIFT | step << STEP_SHIFT);
+    const uint64_t number = is_device(device) ? device : 0, step = is_watched ? kp_steps_seen() : 0;
+    kp_cpu_blocks_put(address, bytes, site | number << DEVICE_SHIFT | step << STEP_SHIFT);
 }
 
 struct live_walk {
@@ -124,20 +123,22 @@ static inline bool is_of_c10(const void *caller)
     return (uintptr_t)caller >= c10_begin && (uintptr_t)caller < c10_end;
 }
 
-static void *tap_alloc_cpu(size_t bytes)
+/* The site first: where its memory comes late, the allocation goes on meanwhile. */
+static KP_HOT void *tap_alloc_cpu(size_t bytes)
 {
     if (!is_of_c10(__builtin_return_address(0))) return real->alloc_cpu(bytes);
     const bool keeps = is_kept(kp_gate_get());
+    const uint32_t site = is_watched ? site_here() : 0;
     if (keeps || is_watched) is_allocating = true;
     void *block = real->alloc_cpu(bytes);
     if (keeps || is_watched) is_allocating = false;
     if (!block || !bytes) return block;
-    block_put((uintptr_t)block, (int64_t)bytes, 0);
+    block_put((uintptr_t)block, (int64_t)bytes, 0, site);
     if (keeps) put((uintptr_t)block, (int64_t)bytes, 0, NULL);
     return block;
 }
 
-static void tap_free_cpu(void *block)
+static KP_HOT void tap_free_cpu(void *block)
 {
     const int64_t bytes = block ? kp_cpu_blocks_take((uintptr_t)block) : 0;
     if (block && is_kept(kp_gate_get())) put((uintptr_t)block, -bytes, KP_MEMORY_FREE, NULL);
@@ -188,7 +189,7 @@ void kp_torch_memory_window(uint64_t begin_ticks)
     errno = saved;
 }
 
-static bool tap_memory_enabled(void)
+static KP_HOT bool tap_memory_enabled(void)
 {
     bool is_oom = is_allocating;
     is_allocating = false;
@@ -201,7 +202,7 @@ static void tap_report(void *block, int64_t bytes, size_t allocated, size_t rese
 {
     const bool is_mapped = !is_device(device) && c10_end && !is_of_c10(__builtin_return_address(0));
     const bool is_listed = is_mapped || (is_watched && is_device(device));
-    if (is_listed && block && bytes > 0) block_put((uintptr_t)block, bytes, device);
+    if (is_listed && block && bytes > 0) block_put((uintptr_t)block, bytes, device, is_watched ? site_here() : 0);
     if (is_listed && block && bytes < 0) (void)kp_cpu_blocks_take((uintptr_t)block);
     if ((is_device(device) || is_mapped) && is_kept(kp_gate_get()))
         put_report((uintptr_t)block, bytes, allocated, reserved, device, 0);
