@@ -8,8 +8,8 @@
  * where there is none, and the texts "". EXCEPTION is "ValueError: a text", or has no text. The line is there from the
  * first trace on (with KPROF_HANG from the first step on), with KP_ENDS_PENDING as its status until the process exits.
  * WAY is "exec of sh" where it became that program, which leaves the lines of exec before its own, or "_exit with
- * status 3 at train.py:41 main", or "exit status 3 at train.py:41 main", or "SIGABRT of NCCL's watchdog". ROOT is the
- * exception that EXCEPTION came from: "KeyError "lr" at train.py:2 main".
+ * status 3 at train.py:41 main", or so "SIGABRT at train.py:41 main" and "exit status 3 at train.py:41 main", or
+ * "SIGABRT of NCCL's watchdog". ROOT is the exception that EXCEPTION came from: "KeyError "lr" at train.py:2 main".
  */
 #pragma once
 

@@ -11,7 +11,7 @@
  *
  * A program that becomes another one by exec has no exit, nor has one that calls _exit or abort. What it calls so is
  * noted before: in its recording, and where a trace is written already in HOST_PID.ends. A call that comes back takes
- * the note away. What glibc itself calls (abort of assert and of malloc) is not seen.
+ * the note away. What glibc itself calls (abort of malloc) is not seen, but for assert, which is a function.
  */
 #include "preload/finish/execs.h"
 
@@ -88,41 +88,63 @@ static int came_back(int rc)
 static bool is_of_process(const struct kp_pywhere_frame *at) { return strstr(at->file, "/multiprocessing/popen_fork"); }
 
 /* "_exit with status 3 at train.py:41 main", and whether another thread than the main one calls it. */
-static void leave_note(int status)
+static void leave_note(const char *how, int status)
 {
     char text[EXEC_BYTES];
     struct kp_pywhere_frame at;
     const bool has_place = kp_pywhere_here(&at) && !is_of_process(&at);
     const char *const beside = kp_io_tid() == (uint32_t)getpid() ? "" : " (not the main thread)";
-    size_t n = kp_fmt(text, sizeof text, "_exit with status %d", status & 0xff);
-    if (has_place) n += kp_fmt(text + n, sizeof text - n, " at %s:%d %s", kp_path_base(at.file), at.line, at.function);
+    size_t n = kp_fmt(text, sizeof text, "%s", how);
+    if (has_place && n < sizeof text)
+        n += kp_fmt(text + n, sizeof text - n, " at %s:%d %s", kp_path_base(at.file), at.line, at.function);
     if (n < sizeof text) kp_fmt(text + n, sizeof text - n, "%s", beside);
-    (void)kp_lastexception_leave(status & 0xff);
-    note(text, (status & 0xff) << 8);
+    note(text, status);
 }
 
 /* Of a child that a program forks to run a function (multiprocessing) it is the usual end. */
 static void (*real_leave)(int status);
 static _Noreturn void tap_leave(int status)
 {
-    if (kp_run_is_active() && kp_run_is_owner()) leave_note(status);
+    char how[sizeof "_exit with status 255"];
+    kp_fmt(how, sizeof how, "_exit with status %d", status & 0xff);
+    if (kp_run_is_active() && kp_run_is_owner()) {
+        (void)kp_lastexception_leave(status & 0xff);
+        leave_note(how, (status & 0xff) << 8);
+    }
     real_leave(status);
     __builtin_unreachable();
 }
 
 /* Torch names the two threads that end a rank whose collective takes too long: pt_nccl_watchdg and pt_nccl_heartbt. */
-static const char *abort_word(void)
+static bool is_watchdog(void)
 {
     char name[32];
     const ssize_t bytes = kp_io_text("/proc/thread-self/comm", name, sizeof name);
-    return bytes > 0 && strncmp(name, "pt_nccl_", 8) == 0 ? KP_ENDS_WATCHDOG : "SIGABRT";
+    return bytes > 0 && strncmp(name, "pt_nccl_", 8) == 0;
+}
+
+static void fail_note(const char *how)
+{
+    if (!kp_run_is_active() || !kp_run_is_owner()) return;
+    if (is_watchdog()) note(KP_ENDS_WATCHDOG, SIGABRT);
+    else leave_note(how, SIGABRT);
 }
 
 static void (*real_fail)(void);
 static _Noreturn void tap_fail(void)
 {
-    if (kp_run_is_active() && kp_run_is_owner()) note(abort_word(), SIGABRT);
+    fail_note("SIGABRT");
     real_fail();
+    __builtin_unreachable();
+}
+
+static void (*real_assertion)(const char *what, const char *file, unsigned line, const char *function);
+static _Noreturn void tap_assertion(const char *what, const char *file, unsigned line, const char *function)
+{
+    char how[EXEC_BYTES / 2];
+    kp_fmt(how, sizeof how, "SIGABRT of assert() in %s:%u", file ? kp_path_base(file) : "?", line);
+    fail_note(how);
+    real_assertion(what, file, line, function);
     __builtin_unreachable();
 }
 
@@ -179,7 +201,17 @@ LIST(given_list, tap_given, (path, ARGV, va_arg(list, char *const *)))
         symbol, (void **)(void *)&real_##name, (void *)(uintptr_t)tap_##name \
     }
 const struct kp_tap_row kp_execs_rows[KP_EXECS_ROWS] = {
-    ROW("execv", plain),       ROW("execvp", found), ROW("execve", given),     ROW("execvpe", found_given),
-    ROW("fexecve", opened),    ROW("execveat", at),  ROW("execl", plain_list), ROW("execlp", found_list),
-    ROW("execle", given_list), ROW("_exit", leave),  ROW("_Exit", leave),      ROW("abort", fail),
+    ROW("execv", plain),
+    ROW("execvp", found),
+    ROW("execve", given),
+    ROW("execvpe", found_given),
+    ROW("fexecve", opened),
+    ROW("execveat", at),
+    ROW("execl", plain_list),
+    ROW("execlp", found_list),
+    ROW("execle", given_list),
+    ROW("_exit", leave),
+    ROW("_Exit", leave),
+    ROW("abort", fail),
+    ROW("__assert_fail", assertion),
 };

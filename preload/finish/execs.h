@@ -4,5 +4,5 @@
 
 #include "preload/hook/hook.h"
 
-enum { KP_EXECS_ROWS = 12 };
+enum { KP_EXECS_ROWS = 13 };
 extern const struct kp_tap_row kp_execs_rows[KP_EXECS_ROWS];

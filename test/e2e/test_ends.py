@@ -11,6 +11,7 @@ import harness
 EARLY = "the program (process N) ended without an exit (killed, or by os._exit) after step 4"
 GOOD = "the program ended by itself"
 LEFT = "the program (process N) ended by _exit with status 5 at threading.py:N run (not the main thread) after step 4"
+ABORTED = "the program (process N) ended by SIGABRT at threading.py:N run (not the main thread) after step 4"
 EXECS = ["execl", "execlp", "execle", "execv", "execvp", "execvpe", "fexecve", "execveat"]  # of C; "exec" is Python's
 ENDS = {  # how it ends: without a parent that knows; where kprof run watches, the signal that it names
     "plain": (GOOD, None),
@@ -38,9 +39,11 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "alarm": (EARLY, "SIGALRM"),
     "usr1": (EARLY, "SIGUSR1"),
     "cpu": (EARLY, "SIGXCPU"),
-    "abort": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
+    "abort": (ABORTED, "SIGABRT"),
+    "abort_in_main": ("the program (process N) ended by SIGABRT at ends_alone.py:N aborts after step 4", "SIGABRT"),
+    "assert": ("the program (process N) ended by SIGABRT of assert() in execs.c:N at ends_alone.py:N by_c after step 4", "SIGABRT"),
     "abort_by_name": (EARLY, "SIGABRT"),  # as dlsym finds it, so no call that can be seen
-    "thrown": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
+    "thrown": ("the program (process N) ended by SIGABRT at ends_alone.py:N <lambda> after step 4", "SIGABRT"),
     "fault": (EARLY, "SIGSEGV"),
     "kill_at_exit": ("the program (process N) ended without an exit (killed, or by os._exit) after step 6", "SIGKILL"),
 }
@@ -58,7 +61,8 @@ def why(tmp_path, torch_double, how, *flags, pause=0):
     harness.cli("run", *flags, "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, how, str(pause)))
     said = harness.cli("why", folder)
     assert said.returncode == 0, said.stderr
-    return re.sub(r"process \d+", "process N", re.sub(r"(_exit with status 5 at \w+\.py:)\d+", r"\1N", said.stdout.splitlines()[0]))
+    line = re.sub(r"(process |execs\.c:)\d+", r"\1N", said.stdout.splitlines()[0])
+    return re.sub(r"((?:_exit with status 5|SIGABRT|execs\.c:N) at \w+\.py:)\d+", r"\1N", line)
 
 
 @pytest.mark.parametrize("how", ENDS)
@@ -76,7 +80,18 @@ def test_a_killed_program_is_told_with_where_its_signal_is_known(tmp_path, torch
 @pytest.mark.parametrize("how", [how for how, (_, signal) in ENDS.items() if signal])
 def test_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
     said, signal = why(tmp_path, torch_double, how, "--json"), ENDS[how][1]
-    assert said.startswith(f"the program (process N) {'was killed' if signal == 'SIGKILL' else 'ended'} by {signal} after step "), said
+    word = "was killed" if signal == "SIGKILL" else "ended"
+    assert said.startswith((ENDS[how][0], f"the program (process N) {word} by {signal} after step ")), said
+    assert f" {signal} " in said
+
+
+def test_an_abort_is_told_at_its_line(tmp_path, torch_double):
+    """The same line where its parent knows the signal alone, in text and in the trace."""
+    why(tmp_path, torch_double, "abort_in_main", "--json")
+    lines = (harness.SCRIPTS / "ends_alone.py").read_text().splitlines()
+    place = f"by SIGABRT at ends_alone.py:{lines.index('    os.abort()') + 1} aborts"
+    assert place in harness.cli("why", tmp_path / "k").stdout
+    assert place in harness.cli("report", tmp_path / "k").stdout
 
 
 SINCE = "some time after step 3, the last that was recorded"
@@ -91,7 +106,7 @@ BEHIND = {  # the window was over: by what the program, or where kprof run watch
     "worker_fault": (PLANTED % (" (its child process N was ended by SIGSEGV)", "lost_a_worker"), None),
     "worker_asked": (PLANTED % ("", "lost_a_worker"), None),  # the program's own wish, as a pool that is closed
     "_exit": (LEFT, None),
-    "abort": ("the program (process N) ended by SIGABRT after step 4", "SIGABRT"),
+    "abort": (ABORTED, "SIGABRT"),
     "fault": (WITHOUT, "SIGSEGV"),
     "exec": ("the program (process N) ended by exec of sh after step 4", None),
     "exec_refused": (GOOD, None),
@@ -127,7 +142,7 @@ def test_behind_a_window_the_end_is_told_and_its_step_is_not_the_window_s(how, s
 def test_behind_a_window_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
     said = why(tmp_path, torch_double, how, "--json", "--schedule", "3-3", pause=CLOSED)
     since = SINCE if SINCE in BEHIND[how][0] else "after step 4"
-    assert said == f"the program (process N) {'was killed' if how == 'kill_at_exit' else 'ended'} by {BEHIND[how][1]} {since}"
+    assert said == BEHIND[how][0] if how == "abort" else said == f"the program (process N) {'was killed' if how == 'kill_at_exit' else 'ended'} by {BEHIND[how][1]} {since}"
 
 
 def test_behind_a_window_a_program_that_goes_on_still_runs(tmp_path, torch_double):

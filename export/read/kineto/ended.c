@@ -138,6 +138,7 @@ const char *kp_ended_signal_name(int number, char *room, size_t bytes)
 bool kp_ended_by_crash(const char *by)
 {
     for (size_t i = 0; by && i < sizeof signals / sizeof *signals; i++)
-        if (strcmp(by, signals[i].name) == 0) return kp_crash_is(signals[i].number);
+        if (strcmp(by, signals[i].name) == 0 || kp_ended_says_more(by, signals[i].name))
+            return kp_crash_is(signals[i].number);
     return false;
 }

@@ -80,6 +80,10 @@ def lost_a_worker(number):
     raise ValueError("a planted one")
 
 
+def aborts():
+    os.abort()
+
+
 def takes_time():
     resource.setrlimit(resource.RLIMIT_CPU, (1, resource.RLIM_INFINITY))
     while True:
@@ -117,6 +121,8 @@ WAYS = {
     "usr1": lambda: by(signal.SIGUSR1),
     "cpu": takes_time,
     "abort": lambda: in_thread(os.abort),
+    "abort_in_main": aborts,
+    "assert": lambda: by_c("assert", b""),
     "abort_by_name": lambda: in_thread(libc.abort),
     "fault": lambda: in_thread(ctypes.string_at, 0),
     "kill_at_exit": lambda: atexit.register(os.kill, os.getpid(), signal.SIGKILL),

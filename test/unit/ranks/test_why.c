@@ -269,6 +269,9 @@ static void a_crash_comes_before_an_exception_and_another_signal_behind(void **s
     told_by(0, CAUSE, 1500, "exit status 1", 1000);
     told_by(1, "\"complete\":false", 1600, "SIGTRAP", 1050);
     assert_int_equal(strncmp(told(), "rank 1 ended by SIGTRAP", 23), 0);
+    told_by(0, CAUSE, 1500, "exit status 1", 1000);
+    told_by(1, "\"complete\":false", 1600, "SIGABRT at train.py:41 main", 1050);
+    assert_int_equal(strncmp(told(), "rank 1 ended by SIGABRT at train.py:41 main after step 4", 56), 0);
 }
 
 /* Torch's threads abort in a process that SIGTERM ends, as it has waited for the one that was gone first. */
