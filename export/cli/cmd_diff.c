@@ -74,9 +74,9 @@ static int pieces_read(struct diff_command *c, const struct kp_trace_source *sou
                        bool *is_added, char *why, size_t why_bytes)
 {
     struct kp_diffpieces *pieces = kp_diffpieces_open(c->side);
-    struct kp_kineto_pieces *reading = pieces ? kp_diffpieces_reading(pieces) : NULL;
+    struct kp_kineto_pieces *reading = kp_diffpieces_reading(pieces);
     int rc = kp_trace_source_read(source, trace, reading, why, why_bytes);
-    const bool is_whole = rc != -ESTALE && !(pieces && kp_diffpieces_has(pieces));
+    const bool is_whole = rc != -ESTALE && !reading->has_given;
     *is_added = rc == 0 && !is_whole && kp_diffpieces_end(pieces, *trace, &c->diff, source->label);
     kp_diffpieces_close(pieces);
     if (is_whole || *is_added || (rc && rc != -ESTALE)) return rc;

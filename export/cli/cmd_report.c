@@ -522,16 +522,15 @@ static bool is_to_be_whole(const struct kinds_pieces *k, const struct report_rea
 static bool pieces_read(struct report_command *r, const struct kp_trace_source *source, struct report_reading *out,
                         int *rc, char *why, size_t why_bytes)
 {
-    struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
-    if (!pieces) return false;
     const size_t stuck = r->stuck.count;
     struct kinds_pieces kinds = {.report = r};
+    struct kp_toppieces *const pieces = kp_toppieces_open(by_of(r, NULL), kinds_add, &kinds);
+    struct kp_kineto_pieces *const reading = kp_toppieces_reading(pieces);
     r->ended[0] = 0;
     if (is_unasked(r)) kinds.evaluations = kp_evalpieces_open(), kinds.prompts = kp_promptpieces_open();
-    kp_toppieces_give(pieces, kinds_add, &kinds);
-    *rc = source_read(r, source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
+    *rc = source_read(r, source, &out->trace, reading, why, why_bytes);
     bool holds = *rc != -ESTALE;
-    if (out->trace && kp_toppieces_has(pieces))
+    if (out->trace && reading->has_given)
         out->is_numbered = holds =
             kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.parts, &out->n.chosen);
     kp_toppieces_close(pieces);

@@ -201,7 +201,7 @@ static void pieces_take(struct stacks_command *s, const struct kp_trace_source *
     if (is_time && !s->partial && s->choice.first_step < 0) pieces = kp_wallpieces_open(&s->wall, s->all_steps);
     if (!pieces) return;
     const int rc = kp_trace_source_read(source, &trace, kp_wallpieces_reading(pieces), why, sizeof why);
-    const bool is_whole = !kp_wallpieces_has(pieces);
+    const bool is_whole = !kp_wallpieces_reading(pieces)->has_given;
     if (rc == 0) names_note(s, trace, source);
     if (rc == 0 && !is_whole) pieces_end(s, pieces, trace);
     if (rc == 0 && is_whole) *whole = trace;

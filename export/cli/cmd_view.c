@@ -95,10 +95,9 @@ static int list_show(struct view_list *list)
 
 static int traces_show(char **paths, int count)
 {
-    struct kp_input *inputs = calloc((size_t)count, sizeof *inputs);
+    struct kp_input *inputs = kp_kineto_zeros((size_t)count, sizeof *inputs);
     struct view_list list = {0};
     int worst = KP_EXIT_DONE;
-    if (!inputs) return kp_cli_fail("view", "out of memory");
     for (int i = 0; i < count; i++) {
         kp_budget_begin("view", paths[i]);
         if (kp_input_open(&inputs[i], paths[i], NULL) < 0) worst = KP_EXIT_BAD_INPUT;

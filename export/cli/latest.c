@@ -85,9 +85,8 @@ static size_t run_mark(struct kp_run_folder *folder)
 /* Recovers what killed programs left, in the latest run or in all of the folder. True: the folder changed. */
 static bool killed_recover(const char *command, const struct kp_run_folder *folder, bool all)
 {
-    const char **const names = calloc(folder->count + 1, sizeof *names);
+    const char **const names = kp_kineto_zeros(folder->count + 1, sizeof *names);
     size_t count = 0;
-    if (!names) return false;
     for (size_t i = 0; i < folder->count; i++)
         if (folder->of[i].is_spool && (all || folder->of[i].is_of_run))
             names[count++] = strrchr(folder->of[i].path, '/') + 1;
@@ -192,21 +191,20 @@ static bool launchers_drop(const char *command, struct kp_run_folder *folder)
     return true;
 }
 
-/* Makes room for as many paths as the folder has files, for the time of the command. False: no memory, it is told. */
-static bool room_make(const char *command, const struct kp_run_folder *folder, char ***paths)
+/* Makes room for as many paths as the folder has files, for the time of the command. */
+static char **room_make(const struct kp_run_folder *folder)
 {
     static char **given;
     free(given);
-    *paths = given = calloc(folder->count + 1, sizeof *given);
-    return given || (kp_cli_fail(command, "out of memory"), false);
+    return given = kp_kineto_zeros(folder->count + 1, sizeof *given);
 }
 
 /* Gives the traces of a named folder to *paths, or its spools where it has none. Launchers' are left out. */
-static int rest_give(const char *command, const struct kp_run_folder *folder, char ***paths)
+static int rest_give(const struct kp_run_folder *folder, char ***paths)
 {
     int count = 0;
     bool has_traces = false;
-    if (!room_make(command, folder, paths)) return 0;
+    *paths = room_make(folder);
     for (size_t i = 0; i < folder->count; i++) has_traces |= !folder->of[i].is_spool;
     for (size_t i = 0; i < folder->count; i++)
         if (folder->of[i].is_spool != has_traces) (*paths)[count++] = folder->of[i].path;
@@ -220,7 +218,7 @@ static int run_give(const char *command, struct kp_run_folder *folder, char ***p
     const struct kp_found *first = folder->of, *spool = NULL;
     int count = 0;
     run_mark(folder);
-    if (!room_make(command, folder, paths)) return 0;
+    *paths = room_make(folder);
     while (!first->is_of_run) first++; /* the newest is, at least */
     for (const struct kp_found *f = first; f < folder->of + folder->count; f++) {
         if (!f->is_of_run) continue;
@@ -260,11 +258,10 @@ static int newer_first(const void *a, const void *b)
 }
 
 /* Gives all, of which the first is shown first. */
-static int all_give(const char *command, struct kp_run_folder *folder, char ***paths)
+static int all_give(struct kp_run_folder *folder, char ***paths)
 {
-    const struct kp_found **of = calloc(folder->count + 1, sizeof *of);
-    if (!of) return kp_cli_fail(command, "out of memory"), 0;
-    if (!room_make(command, folder, paths)) return free(of), 0;
+    const struct kp_found **of = kp_kineto_zeros(folder->count + 1, sizeof *of);
+    *paths = room_make(folder);
     for (size_t i = 0; i < folder->count; i++) of[i] = &folder->of[i];
     qsort(of, folder->count, sizeof *of, newer_first);
     for (size_t i = 0; i < folder->count; i++) (*paths)[i] = of[i]->path;
@@ -297,7 +294,7 @@ static int ranks_give(const char *command, struct kp_run_folder *folder, char **
     int count = 0;
     long last = -1;
     run_mark(folder);
-    if (!room_make(command, folder, paths)) return 0;
+    *paths = room_make(folder);
     for (size_t i = 0; i < folder->count; i++) {
         const struct kp_found *const f = &folder->of[i];
         if (!f->is_of_run || f->rank < 0) continue;
@@ -305,7 +302,7 @@ static int ranks_give(const char *command, struct kp_run_folder *folder, char **
         (*paths)[count++] = f->path;
         last = f->rank;
     }
-    if (count < 2) return (with_rest ? all_give : newest_give)(command, folder, paths);
+    if (count < 2) return with_rest ? all_give(folder, paths) : newest_give(command, folder, paths);
     kp_cli_say(stderr, "kprof %s: latest run: %d ranks in %s, from %s on", command, count, folder->path, **paths);
     return count;
 }
@@ -350,7 +347,7 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
     const bool is_less = !rc && !(wish & KP_LATEST_SPOOL) && launchers_drop(command, &folder);
     if (is_named && !is_part) {
         if (!rc) several_say(command, &folder);
-        return is_less ? rest_give(command, &folder, paths) : count;
+        return is_less ? rest_give(&folder, paths) : count;
     }
     if (count && (rc || !folder.count)) { /* the command says what is wrong with the folder */
         (*paths)[0] = (char *)(uintptr_t)folder.path;

@@ -65,12 +65,16 @@ static int line_put(void *context, const struct kp_raw_event *e)
 
 /* ---- perfetto: in order of time ---- */
 
+static int event_add(struct format_run *run, const struct kp_raw_event *e)
+{
+    if (!e->of[KP_RAW_TS].at) return 0;
+    return kp_sorted_add(run->sorted, e->start_ns, e->end_ns - e->start_ns, e->whole.at, e->whole.bytes);
+}
+
 static int event_sort(void *context, const struct kp_raw_event *e)
 {
     struct format_run *run = context;
-    if (e->phase == 'M') return kp_pftrace_name(run->pftrace, e), 0;
-    if (!e->of[KP_RAW_TS].at) return 0;
-    return kp_sorted_add(run->sorted, e->start_ns, e->end_ns - e->start_ns, e->whole.at, e->whole.bytes);
+    return e->phase == 'M' ? kp_pftrace_name(run->pftrace, e), 0 : event_add(run, e);
 }
 
 static void event_give(void *context, int64_t start_ns, const char *line, size_t bytes)
@@ -86,7 +90,6 @@ static void event_give(void *context, int64_t start_ns, const char *line, size_t
 static int perfetto_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
 {
     run->pftrace = kp_pftrace_open(text_put, run);
-    if (!run->pftrace) return -ENOMEM;
     run->sorted = kp_sorted_open(0, kp_budget_now()->disk);
     int rc = kp_raw_read(texts, &(struct kp_raw_calls){event_sort, NULL}, run, why, why_bytes);
     if (rc == 0) rc = kp_sorted_each(run->sorted, event_give, run);
@@ -156,7 +159,6 @@ static void scope_give(void *context, int64_t start_ns, const char *line, size_t
 static int speedscope_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
 {
     struct scope_run s = {.run = run, .file = kp_speedscope_open(text_put, run)};
-    if (!s.file) return -ENOMEM;
     int rc = kp_raw_read(texts, &(struct kp_raw_calls){scope_sort, NULL}, &s, why, why_bytes);
     for (size_t i = 0; i < s.count; i++) {
         struct scope_thread *t = &s.threads[i];
@@ -179,9 +181,7 @@ enum { ROW_BYTES = 64 }; /* of an event's numbers, about */
 static int row_sort(void *context, const struct kp_raw_event *e)
 {
     struct format_run *run = context;
-    if (e->phase == 'M') return kp_sqlite_name(run->sqlite, e);
-    if (!e->of[KP_RAW_TS].at) return 0;
-    return kp_sorted_add(run->sorted, e->start_ns, e->end_ns - e->start_ns, e->whole.at, e->whole.bytes);
+    return e->phase == 'M' ? kp_sqlite_name(run->sqlite, e) : event_add(run, e);
 }
 
 static int head_take(void *context, const char *text, size_t bytes, bool is_before)
@@ -241,14 +241,14 @@ static int text_check(const struct kp_trace_source *source)
 static char *path_beside(const struct format_run *run, const struct kp_trace_source *source)
 {
     static const char *const ends[] = {".gz", ".json", ".trace", ".pt", ".kprof"};
-    char *path = NULL, cycle[32] = "";
+    char cycle[32] = "";
     size_t bytes = strlen(source->path);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         const size_t end = strlen(ends[i]);
         if (bytes > end && strncmp(source->path + bytes - end, ends[i], end) == 0) bytes -= end;
     }
     if (source->is_spool && source->input->count > 1) snprintf(cycle, sizeof cycle, ".%zu", source->cycle + 1);
-    return asprintf(&path, "%.*s%s%s", (int)bytes, source->path, cycle, run->end) < 0 ? NULL : path;
+    return kp_kineto_print("%.*s%s%s", (int)bytes, source->path, cycle, run->end);
 }
 
 static int trace_write(struct format_run *run, const struct kp_trace_source *source, const char *path)

@@ -332,8 +332,7 @@ static void event_fill(struct kp_pftrace *w, struct kp_proto *event, const struc
 
 struct kp_pftrace *kp_pftrace_open(kp_convert_fn put, void *context)
 {
-    struct kp_pftrace *w = calloc(1, sizeof *w);
-    if (!w) return NULL;
+    struct kp_pftrace *const w = kp_kineto_zeros(1, sizeof *w);
     w->put = put;
     w->context = context;
     w->strings = kp_strings_open();

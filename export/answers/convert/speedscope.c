@@ -73,11 +73,8 @@ static void close_until(struct kp_speedscope *w, int64_t ns)
 
 struct kp_speedscope *kp_speedscope_open(kp_convert_fn put, void *context)
 {
-    struct kp_speedscope *w = calloc(1, sizeof *w);
-    if (!w) return NULL;
-    w->put = put;
-    w->context = context;
-    w->frames = kp_strings_open();
+    struct kp_speedscope *const w = kp_kineto_zeros(1, sizeof *w);
+    *w = (struct kp_speedscope){.put = put, .context = context, .frames = kp_strings_open()};
     line_put(
         w,
         "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"kprof\",\"profiles\":[\n");

@@ -161,8 +161,7 @@ static void pair_put(struct kp_sqlite *w, const char *key, size_t bytes, struct 
 
 struct kp_sqlite *kp_sqlite_open(const char *path, char *why, size_t why_bytes)
 {
-    struct kp_sqlite *w = calloc(1, sizeof *w);
-    if (!w) return snprintf(why, why_bytes, "no memory"), NULL;
+    struct kp_sqlite *const w = kp_kineto_zeros(1, sizeof *w);
     w->names = kp_strings_open();
     w->threads = kp_strings_open();
     check(w, sqlite3_open_v2(path, &w->base, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL));

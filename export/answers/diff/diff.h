@@ -77,7 +77,7 @@ struct kp_diff_side {
     size_t file_count, file_capacity;
     size_t samples; /* steps, or traces without */
     bool is_ahead;  /* of some file the host is ahead of its GPU: its steps are the GPU's */
-    bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules, has_shapes, has_lines, has_python;
+    bool has_steps, has_gpu, has_memory, has_modules, has_shapes, has_lines, has_python;
     uint64_t lost;
     double core_had_us, core_waited_us; /* of the threads of the steps, in all files (timeshares.h) */
     bool has_core;                      /* of one file: these are of its steps; else its head has them */
@@ -115,8 +115,7 @@ void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const 
 struct kp_diffpieces;
 struct kp_diffpieces *kp_diffpieces_open(int side);
 void kp_diffpieces_close(struct kp_diffpieces *pieces);
-struct kp_kineto_pieces *kp_diffpieces_reading(struct kp_diffpieces *pieces); /* for the wish that reads the trace */
-bool kp_diffpieces_has(const struct kp_diffpieces *pieces); /* false: no piece was given, the trace is whole */
+struct kp_kineto_pieces *kp_diffpieces_reading(struct kp_diffpieces *pieces); /* as kp_treepieces_reading */
 /* Adds all to `into`, with what is left of the trace. False: nothing was added, the whole must be read. */
 bool kp_diffpieces_end(struct kp_diffpieces *pieces, struct kp_kineto *rest, struct kp_diff *into, const char *label);
 

@@ -291,8 +291,7 @@ void kp_diff_head_take(struct kp_diff *d, const struct kp_diff *one, int side, c
     *KP_KINETO_NEXT(s->files, s->file_count, s->file_capacity) = kp_strings_put(d->strings, label, strlen(label));
     s->has_gpu |= one->sides[side].has_gpu;
     s->has_shapes |= trace->record_shapes;
-    if (one->sides[side].has_steps) s->has_steps = true;
-    else s->has_steps_missing = true;
+    s->has_steps |= one->sides[side].has_steps;
 }
 
 bool kp_diff_gpu_worked(const struct kp_tree *tree)

@@ -41,30 +41,22 @@ static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen
 
 struct kp_diffpieces *kp_diffpieces_open(int side)
 {
-    struct kp_diffpieces *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
+    struct kp_diffpieces *const p = kp_kineto_zeros(1, sizeof *p);
     p->side = side;
     kp_diff_open(&p->own);
     p->trees = kp_treepieces_open(tree_add, p);
-    if (p->trees) {
-        kp_treepieces_reading(p->trees)->has_memory = true;
-        return p;
-    }
-    kp_diffpieces_close(p);
-    return NULL;
+    kp_treepieces_reading(p->trees)->has_memory = true;
+    return p;
 }
 
 void kp_diffpieces_close(struct kp_diffpieces *p)
 {
-    if (!p) return;
     kp_treepieces_close(p->trees);
     kp_diff_close(&p->own);
     free(p);
 }
 
 struct kp_kineto_pieces *kp_diffpieces_reading(struct kp_diffpieces *p) { return kp_treepieces_reading(p->trees); }
-
-bool kp_diffpieces_has(const struct kp_diffpieces *p) { return kp_treepieces_has(p->trees); }
 
 bool kp_diffpieces_end(struct kp_diffpieces *p, struct kp_kineto *rest, struct kp_diff *into, const char *label)
 {

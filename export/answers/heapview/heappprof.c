@@ -70,9 +70,9 @@ static void types_put(struct writing *w)
 static void mappings_put(struct writing *w)
 {
     const struct kp_profile *p = w->p;
-    bool *is_module = calloc(p->texts_n + 1, 1);
-    for (size_t i = 0; is_module && i < p->addresses_n; i++) is_module[p->addresses[i].module] = true;
-    for (uint32_t i = 1; is_module && i <= p->texts_n; i++) {
+    bool *is_module = kp_kineto_zeros(p->texts_n + 1, 1);
+    for (size_t i = 0; i < p->addresses_n; i++) is_module[p->addresses[i].module] = true;
+    for (uint32_t i = 1; i <= p->texts_n; i++) {
         if (!is_module[i]) continue;
         field_number(&w->part, MAPPING_ID, i);
         field_number(&w->part, MAPPING_START, (uint64_t)i << MODULE_SHIFT);

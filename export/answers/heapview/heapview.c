@@ -67,19 +67,12 @@ struct heap_lists {
     size_t frame_count, frame_room, site_count, site_room, module_count, module_room;
 };
 
-static bool text_add(struct view_text *t, const char *bytes, size_t n)
+static void text_add(struct view_text *t, const char *bytes, size_t n)
 {
-    if (t->used + n + 1 > t->capacity) {
-        size_t capacity = (t->used + n + 1) * 2;
-        char *more = realloc(t->bytes, capacity);
-        if (!more) return false;
-        t->bytes = more;
-        t->capacity = capacity;
-    }
+    t->bytes = kp_kineto_grow(t->bytes, &t->capacity, t->used + n + 1, 1);
     memcpy(t->bytes + t->used, bytes, n);
     t->used += n;
     t->bytes[t->used] = 0;
-    return true;
 }
 
 /* Drops what lies before the key; until it is found, all but what may be its beginning. */
@@ -103,7 +96,8 @@ static int piece_take(void *context, const char *bytes, size_t n)
 {
     struct key_search *f = context;
     const uint64_t most = kp_budget_now()->memory / 16;
-    if ((most && f->text.used + n > most) || !text_add(&f->text, bytes, n)) return -ENOMEM;
+    if (most && f->text.used + n > most) return -ENOMEM;
+    text_add(&f->text, bytes, n);
     f->is_found = f->is_found || key_find(&f->text);
     return 0;
 }
@@ -172,7 +166,7 @@ static void lists_fini(struct heap_lists *h)
     free(h->modules);
 }
 
-/* False: the text is no JSON, or there is no memory. */
+/* False: the text is no JSON. */
 static bool lists_read(struct heap_lists *h, const char *text)
 {
     const size_t bytes = strlen(text);
@@ -180,7 +174,8 @@ static bool lists_read(struct heap_lists *h, const char *text)
     const char *why;
     struct kp_jsonvalue v;
     *h = (struct heap_lists){.object = {text, bytes}};
-    if (kp_jsonread_check(text, bytes, &offset, &why) != 0 || !(h->plain = malloc(bytes + 8))) return false;
+    if (kp_jsonread_check(text, bytes, &offset, &why) != 0) return false;
+    h->plain = kp_kineto_room(bytes + 8, 1);
     const struct kp_jsonvalue sites = kp_jsonvalue_member(h->object, "sites");
     const struct kp_jsonvalue modules = kp_jsonvalue_member(h->object, "modules");
     h->is_traced = sites.at && *sites.at == '[';
@@ -447,8 +442,8 @@ static void table_print(const struct view *v, const char *title, struct site *si
 
 static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
 {
-    struct site *sites = calloc(p->sites_n + 1, sizeof *sites);
-    *n = sites ? p->sites_n : 0;
+    struct site *sites = kp_kineto_room(p->sites_n + 1, sizeof *sites);
+    *n = p->sites_n;
     for (size_t i = 0; i < *n; i++) {
         const struct kp_profile_site *s = &p->sites[i];
         sites[i] = (struct site){.allocations = (long long)s->allocations,
@@ -493,7 +488,7 @@ void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, 
             kp_units_s(t->allocations), kp_units_size((int64_t)t->bytes), (unsigned long long)frees, kp_units_s(frees));
     fprintf(out, "peak: %s; at the end %s in %llu block%s are still there\n", kp_units_size((int64_t)t->peak_bytes),
             kp_units_size((int64_t)t->live_bytes), (unsigned long long)t->live_blocks, kp_units_s(t->live_blocks));
-    if (sites) tables_print(&v, sites, n, row_limit);
+    tables_print(&v, sites, n, row_limit);
     free(sites);
 }
 
@@ -529,7 +524,7 @@ static void object_print(const struct view *v, long row_limit)
     if (!v->heap->is_traced)
         fprintf(out, "it grew by %s; record with kprof run --malloc trace for peak and leaks\n",
                 kp_units_size(number(object, "live_bytes")));
-    if (v->heap->is_traced && (sites || !n)) {
+    if (v->heap->is_traced) {
         peak_print(out, object);
         tables_print(v, sites, n, row_limit);
         if (!v->profile && number(object, "call_stacks") > (long long)n)
@@ -576,10 +571,10 @@ static int by_text(const void *a, const void *b) { return strcmp(*(const char *c
 /* Each frame of all sites once. The caller frees the list. */
 static const char **frames_list(const struct heap_lists *h, size_t *n)
 {
-    const char **of = malloc((h->frame_count + 1) * sizeof *of);
+    const char **of = kp_kineto_room(h->frame_count + 1, sizeof *of);
     size_t all = 0;
     *n = 0;
-    for (size_t i = 0; of && i < h->frame_count; i++)
+    for (size_t i = 0; i < h->frame_count; i++)
         if (h->frames[i]) of[all++] = h->frames[i];
     if (all) qsort(of, all, sizeof *of, by_text);
     for (size_t i = 0; i < all; i++)

@@ -74,9 +74,9 @@ static void leaks_fold(struct leaks_folded *to, const struct kp_profile_leak *of
 static struct leaking *leaking_list(const struct leaks *l, const struct kp_profile_leak *of, size_t n, size_t *all,
                                     struct leaks_folded *start, struct leaks_folded *last)
 {
-    struct leaking *sites = calloc(n + 1, sizeof *sites);
+    struct leaking *sites = kp_kineto_zeros(n + 1, sizeof *sites);
     *all = 0;
-    for (size_t i = 0; sites && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct leaking *k = *all ? &sites[*all - 1] : NULL;
         if (is_last(l, of[i].step)) leaks_fold(last, &of[i]);
         else if (is_startup(l, of[i].step)) leaks_fold(start, &of[i]);

@@ -111,8 +111,7 @@ static void sites_merge(struct kp_mem_groups *g, const struct kp_memview *view)
 {
     size_t kept = 0, first = 0;
     if (!g->count) return;
-    struct kp_mem_group *of = malloc(g->count * sizeof *of);
-    if (!of) return;
+    struct kp_mem_group *of = kp_kineto_room(g->count, sizeof *of);
     memcpy(of, g->rows, g->count * sizeof *of);
     kp_qsort(of, g->count, sizeof *of, asked_order);
     for (size_t i = 0; i < g->count; i++) {

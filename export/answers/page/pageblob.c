@@ -19,8 +19,8 @@ enum { ALIGN = 8, PIECE = 48 * 1024, ITEMS = 4096, LEVEL = 6 };
 static bool packer_open(struct kp_page_blob *blob)
 {
     if (blob->packer) return true;
-    blob->packer = calloc(1, sizeof *blob->packer);
-    if (blob->packer && deflateInit2(blob->packer, LEVEL, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK) {
+    blob->packer = kp_kineto_zeros(1, sizeof *blob->packer);
+    if (deflateInit2(blob->packer, LEVEL, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK) {
         blob->check = adler32(0, NULL, 0);
         return true;
     }

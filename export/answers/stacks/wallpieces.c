@@ -48,14 +48,11 @@ struct kp_wallpieces *kp_wallpieces_open(const struct kp_wall_options *options, 
     p->options.seam = kp_wall_seam_open();
     p->paths = kp_calltree_open();
     p->trees = kp_treepieces_open(tree_add, p);
-    if (p->trees) return p;
-    kp_wallpieces_close(p);
-    return NULL;
+    return p;
 }
 
 void kp_wallpieces_close(struct kp_wallpieces *p)
 {
-    if (!p) return;
     kp_treepieces_close(p->trees);
     kp_wall_seam_close(p->options.seam);
     if (p->paths) kp_calltree_close(p->paths);
@@ -64,8 +61,6 @@ void kp_wallpieces_close(struct kp_wallpieces *p)
 }
 
 struct kp_kineto_pieces *kp_wallpieces_reading(struct kp_wallpieces *p) { return kp_treepieces_reading(p->trees); }
-
-bool kp_wallpieces_has(const struct kp_wallpieces *p) { return kp_treepieces_has(p->trees); }
 
 struct kp_calltree *kp_wallpieces_end(struct kp_wallpieces *p, struct kp_kineto *rest, struct kp_wall_told *told,
                                       struct kp_chosen *chosen)

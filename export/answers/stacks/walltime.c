@@ -443,7 +443,7 @@ static bool seam_keep(struct wall *w)
     const int64_t wait_ns = w->gap.count ? w->gap.of[0].from : w->wait_ns;
     const char *const stack = w->last_stack ? text_of(w, w->last_stack) : NULL;
     free(s->last_stack);
-    s->last_stack = stack ? strdup(stack) : NULL;
+    s->last_stack = kp_kineto_copy(stack);
     s->is_later = true;
     s->now = w->now;
     s->gap = w->gap;

@@ -14,11 +14,9 @@ static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
 {
     for (size_t i = 0; i < rows->count; i++)
         if (strcmp(rows->of[i].phase, phase) == 0) return &rows->of[i];
-    char *kept = strdup(phase);
-    if (!kept) return NULL;
-    rows->of = kp_kineto_grow(rows->of, &rows->capacity, rows->count + 1, sizeof *rows->of);
-    rows->of[rows->count] = (struct kp_phaserow){.phase = kept};
-    return &rows->of[rows->count++];
+    struct kp_phaserow *const row = KP_KINETO_NEXT(rows->of, rows->count, rows->capacity);
+    *row = (struct kp_phaserow){.phase = kp_kineto_copy(phase)};
+    return row;
 }
 
 /* The trace that ended last knows most. Ranks have their own times. */
@@ -37,7 +35,6 @@ void kp_phaserows_add(struct kp_phaserows *rows, const struct kp_kineto *trace, 
                       const struct kp_summary *summary, bool with_runs)
 {
     struct kp_phaserow *row = row_get(rows, kp_kineto_fact(trace, "kprof.phase"));
-    if (!row) return;
     row->traces++;
     times_take(rows, trace);
     row->step_ns = kp_kineto_grow(row->step_ns, &row->capacity, row->steps + chosen->step_count, sizeof *row->step_ns);

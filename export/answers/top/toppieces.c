@@ -34,30 +34,17 @@ static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen
     return true;
 }
 
-void kp_toppieces_give(struct kp_toppieces *p, kp_toppiece_fn give, void *context)
+struct kp_toppieces *kp_toppieces_open(enum kp_top_by by, kp_toppiece_fn give, void *context)
 {
-    p->give = give;
-    p->context = context;
-}
-
-struct kp_toppieces *kp_toppieces_open(enum kp_top_by by)
-{
-    struct kp_toppieces *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
-    p->by = by;
-    p->texts = kp_kineto_new();
+    struct kp_toppieces *const p = kp_kineto_zeros(1, sizeof *p);
+    *p = (struct kp_toppieces){.by = by, .texts = kp_kineto_new(), .give = give, .context = context};
     p->trees = kp_treepieces_open(tree_add, p);
-    if (!p->texts || !p->trees) {
-        kp_toppieces_close(p);
-        return NULL;
-    }
     kp_top_init(&p->top, p->texts, by);
     return p;
 }
 
 void kp_toppieces_close(struct kp_toppieces *p)
 {
-    if (!p) return;
     kp_treepieces_close(p->trees);
     kp_top_fini(&p->top);
     kp_chosen_fini(&p->steps);
@@ -67,8 +54,6 @@ void kp_toppieces_close(struct kp_toppieces *p)
 }
 
 struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *p) { return kp_treepieces_reading(p->trees); }
-
-bool kp_toppieces_has(const struct kp_toppieces *p) { return kp_treepieces_has(p->trees); }
 
 bool kp_toppieces_end(struct kp_toppieces *p, struct kp_kineto *rest, struct kp_top *top, struct kp_summary *summary,
                       struct kp_stepparts *parts, struct kp_chosen *chosen)

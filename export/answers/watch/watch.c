@@ -14,6 +14,7 @@
 #include "collector/base/kp_order.h"
 #include "export/read/files/procstate.h"
 #include "export/read/store/qsort.h"
+#include "export/read/store/stringtable.h"
 
 enum { TAIL = 80, SILENT_MEDIANS = 10 }; /* lines that are read */
 #define SECOND_NS 1e9
@@ -161,14 +162,13 @@ int kp_watch_read(struct kp_watch *w, const char *path, uint64_t now_ns)
     const int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const int found = dir < 0 ? -1 : scandirat(dir, ".", &names, is_steps_name, alphasort);
     const int error = found < 0 ? -errno : 0;
-    if (found > 0) w->ranks = calloc((size_t)found, sizeof *w->ranks);
+    if (found > 0) w->ranks = kp_kineto_zeros((size_t)found, sizeof *w->ranks);
     for (int i = 0; i < found; i++) {
-        if (w->ranks && file_read(dir, names[i]->d_name, now_ns, &w->ranks[w->count])) w->count++;
+        if (file_read(dir, names[i]->d_name, now_ns, &w->ranks[w->count])) w->count++;
         free(names[i]);
     }
     if (found >= 0) free(names);
     if (dir >= 0) close(dir);
-    if (found > 0 && !w->ranks) return -ENOMEM;
     others_remove(w);
     return error;
 }

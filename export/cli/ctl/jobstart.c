@@ -19,6 +19,7 @@
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/joblist.h"
 #include "export/read/files/procstate.h"
+#include "export/read/store/stringtable.h"
 #include "schedule/ctl_proto.h"
 #include "schedule/job/job.h"
 
@@ -37,7 +38,8 @@ struct jobstart {
     uid_t owner; /* of the job's files */
     struct job_rank_file *files;
     struct kp_job_member *members; /* as files */
-    uint32_t count, room;
+    uint32_t count;
+    size_t file_room, member_room;
     struct kp_job_lead lead;
     struct kp_job_call written;
     uint64_t written_ms, scanned_ms, round;
@@ -167,18 +169,6 @@ static bool is_known(const struct jobstart *j, const char *name)
     return false;
 }
 
-static bool room_make(struct jobstart *j)
-{
-    if (j->count < j->room) return true;
-    const uint32_t room = j->room ? j->room * 2 : 64;
-    void *const files = realloc(j->files, room * sizeof *j->files);
-    if (files) j->files = files;
-    void *const members = realloc(j->members, room * sizeof *j->members);
-    if (members) j->members = members;
-    if (files && members) j->room = room;
-    return files && members;
-}
-
 /* A file that a killed process of this machine left goes; one that was there before is not told of. One that is half
  * written is read in the next scan: its job is not known. */
 static void rank_add(struct jobstart *j, const char *name)
@@ -186,7 +176,7 @@ static void rank_add(struct jobstart *j, const char *name)
     struct kp_job_answer a = {.id = 0};
     const int error = answer_read(j, name, &a);
     if (error == EPERM || error == ELOOP) kp_cli_fail("ctl", "%s/%s: %s: left out", j->dir, name, reason(error));
-    if (error == ENOENT || error == EAGAIN || !room_make(j)) return;
+    if (error == ENOENT || error == EAGAIN) return;
     if (!error && j->has_job && strcmp(a.job, j->job) != 0) return;
     const bool is_bad = error;
     const bool is_left = !error && is_process_gone(j, &a);
@@ -194,6 +184,8 @@ static void rank_add(struct jobstart *j, const char *name)
         unlinkat(j->dir_fd, name, 0);
         return;
     }
+    j->members = kp_kineto_grow(j->members, &j->member_room, j->count + 1, sizeof *j->members);
+    j->files = kp_kineto_grow(j->files, &j->file_room, j->count + 1, sizeof *j->files);
     struct job_rank_file *const f = &j->files[j->count];
     *f = (struct job_rank_file){.is_told = is_bad};
     memcpy(f->name, name, strlen(name) + 1);

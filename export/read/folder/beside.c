@@ -127,7 +127,7 @@ static bool is_seen(const char *path)
 {
     for (size_t i = 0; i < seen.count; i++)
         if (strcmp(seen.of[i], path) == 0) return true;
-    *KP_KINETO_NEXT(seen.of, seen.count, seen.capacity) = strdup(path);
+    *KP_KINETO_NEXT(seen.of, seen.count, seen.capacity) = kp_kineto_copy(path);
     return false;
 }
 

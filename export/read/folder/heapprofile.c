@@ -36,8 +36,7 @@ struct profile_read {
 
 uint32_t kp_profile_text_add(struct kp_profile *p, const char *text, size_t bytes)
 {
-    char *kept = strndup(text, bytes);
-    *ADD(p, texts) = kept ? kept : strdup("");
+    *ADD(p, texts) = kp_kineto_print("%.*s", (int)bytes, text);
     return (uint32_t)p->texts_n;
 }
 
@@ -342,9 +341,8 @@ static void steps_settle(struct kp_profile *p)
 int kp_profile_read(struct kp_profile **out, const struct kp_texts *from, const char *label, char *why,
                     size_t why_bytes)
 {
-    struct kp_profile *p = *out = calloc(1, sizeof *p);
+    struct kp_profile *p = *out = kp_kineto_zeros(1, sizeof *p);
     struct profile_read r = {.p = p, .last = NO_SIZE};
-    if (!p) return -ENOMEM;
     why[0] = 0;
     int rc = from->each(from->from, piece_take, &r, why, why_bytes);
     if (rc == 0 && !r.lines) rc = -EINVAL;

@@ -153,16 +153,14 @@ static void running_say(const char *path, bool several)
 static int cycle_add(struct kp_input *input, struct kp_reader *reader, const char *path, size_t index)
 {
     struct kp_cycle cycle;
-    char *label = NULL;
     int rc = kp_reader_cycle(reader, index, &cycle);
     if (rc == 0) rc = kp_export_has(reader, cycle.number);
     if (rc < 0)
         kp_cli_say(stderr, "kprof: %s: cycle %zu cannot be exported: %s", path, index + 1, kp_budget_explain(rc));
     if (rc <= 0) return rc;
     const bool single = kp_reader_cycles(reader) == 1;
-    if ((single ? asprintf(&label, "%s", path) : asprintf(&label, "%s cycle %u", path, cycle.number)) < 0)
-        return -ENOMEM;
-    input_add(input, strdup(path), label);
+    char *const label = single ? kp_kineto_copy(path) : kp_kineto_print("%s cycle %u", path, cycle.number);
+    input_add(input, kp_kineto_copy(path), label);
     input->of[input->count - 1].is_spool = true;
     input->of[input->count - 1].cycle = index;
     return 0;
@@ -235,16 +233,15 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
     }
     int added = 0;
     for (int i = 0; i < count; i++) {
-        char *file = NULL;
-        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) file = NULL;
+        char *const file = kp_kineto_print("%s/%s", path, entries[i]->d_name);
         free(entries[i]);
-        if (!file || !is_plain(file) || (filter == other_filter && !kp_tracehead_is_trace(file))) {
+        if (!is_plain(file) || (filter == other_filter && !kp_tracehead_is_trace(file))) {
             free(file);
             continue;
         }
         added++;
         if (!running) {
-            input_add(input, file, strdup(file));
+            input_add(input, file, kp_kineto_copy(file));
         } else {
             int failed = spool_add(input, file);
             rc = rc ? rc : failed;
@@ -263,9 +260,8 @@ static int spools_count(const char *path, int *running)
     const int count = scandir(path, &entries, spool_filter, NULL);
     *running = 0;
     for (int i = 0; i < count; i++) {
-        char *file;
-        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) file = NULL;
-        *running += file && kp_input_is_running(file);
+        char *const file = kp_kineto_print("%s/%s", path, entries[i]->d_name);
+        *running += kp_input_is_running(file);
         free(file);
         free(entries[i]);
     }
@@ -356,7 +352,7 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
         if (rc == 0 && kp_input_is_running(path)) running_say(path, false);
         return rc;
     }
-    input_add(input, strdup(path), strdup(path));
+    input_add(input, kp_kineto_copy(path), kp_kineto_copy(path));
     return 0;
 }
 

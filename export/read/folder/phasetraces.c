@@ -43,15 +43,15 @@ void kp_phasetraces_look(struct kp_phasetraces *all, const struct kp_kineto *tra
     struct kp_phaselast *last = last_find(all, rank, pid);
     if (!last) {
         last = KP_KINETO_NEXT(all->last, all->last_count, all->last_capacity);
-        *last = (struct kp_phaselast){.rank = rank ? strdup(rank) : NULL, .pid = pid};
+        *last = (struct kp_phaselast){.rank = kp_kineto_copy(rank), .pid = pid};
     }
     last->traces++;
     if (times.all_ns <= last->all_ns) return;
     const char *const tail = kp_kineto_fact(trace, "kprof.phase_tail");
     free(last->text);
     free(last->tail);
-    last->text = strdup(kp_kineto_fact(trace, "kprof.phase_times"));
-    last->tail = tail ? strdup(tail) : NULL;
+    last->text = kp_kineto_copy(kp_kineto_fact(trace, "kprof.phase_times"));
+    last->tail = kp_kineto_copy(tail);
     last->all_ns = times.all_ns;
 }
 
@@ -75,7 +75,7 @@ bool kp_phasetraces_take(struct kp_phasetraces *all, struct kp_kineto **trace)
         kp_kineto_close(*trace);
     } else {
         *KP_KINETO_NEXT(all->of, all->count, all->capacity) =
-            (struct kp_phasetrace){*trace, strdup(phase), rank ? strdup(rank) : NULL, pid, 1};
+            (struct kp_phasetrace){*trace, kp_kineto_copy(phase), kp_kineto_copy(rank), pid, 1};
     }
     *trace = NULL;
     return true;

@@ -122,9 +122,8 @@ static void spool_head_note(struct kp_found *f)
 
 static void file_consider(struct kp_run_folder *folder, const char *name, bool of_others)
 {
-    struct kp_found found = {0};
+    struct kp_found found = {.path = kp_kineto_print("%s/%s", folder->path, name)};
     struct stat st;
-    if (asprintf(&found.path, "%s/%s", folder->path, name) < 0) return;
     /* The user did not name the file: only a plain one is opened. */
     if (stat(found.path, &st) != 0 || !S_ISREG(st.st_mode) ||
         !name_read(name, of_others ? ".json" : ".pt.trace.json", &st, &found) ||

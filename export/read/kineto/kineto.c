@@ -8,8 +8,8 @@
 
 struct kp_kineto *kp_kineto_new(void)
 {
-    struct kp_kineto *trace = calloc(1, sizeof *trace);
-    if (trace) trace->strings = kp_strings_open();
+    struct kp_kineto *const trace = kp_kineto_zeros(1, sizeof *trace);
+    trace->strings = kp_strings_open();
     return trace;
 }
 

@@ -278,7 +278,6 @@ static struct kp_kineto *piece_make(struct kp_kineto *t, struct cut cut)
 {
     struct opened opened = {0};
     struct kp_kineto *piece = kp_kineto_new();
-    if (!piece) return NULL;
     struct renaming r = {t->strings, piece->strings, NULL};
     r.ids = kp_kineto_zeros(kp_strings_count(t->strings), sizeof *r.ids);
     piece->events = kp_kineto_grow(NULL, &piece->capacity, cut.count, sizeof *piece->events);

@@ -28,7 +28,6 @@ int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, ch
     *out = NULL;
     why[0] = 0;
     struct kp_kineto *trace = kp_kineto_new();
-    if (!trace) return -ENOMEM;
     trace->keep = wish->keep;
     trace->keep_context = wish->context;
     trace->keep_works = wish->keep_works;

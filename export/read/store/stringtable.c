@@ -8,6 +8,7 @@
 
 #include "export/read/store/stringtable.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,18 @@ void *kp_kineto_room(size_t count, size_t item_bytes)
 void *kp_kineto_zeros(size_t count, size_t item_bytes)
 {
     return need(calloc(count > LEAST ? count : LEAST, item_bytes)); /* pages of a large one stay untouched */
+}
+
+char *kp_kineto_copy(const char *text) { return text ? need(strdup(text)) : NULL; }
+
+char *kp_kineto_print(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) text = NULL;
+    va_end(args);
+    return need(text);
 }
 
 static char *room_for(struct kp_strings *s, size_t bytes)

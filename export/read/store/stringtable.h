@@ -85,6 +85,8 @@ static inline void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t 
 }
 void *kp_kineto_room(size_t count, size_t item_bytes);  /* for a list that does not grow */
 void *kp_kineto_zeros(size_t count, size_t item_bytes); /* the same, all zero */
+char *kp_kineto_copy(const char *text);                 /* as strdup; NULL of NULL */
+char *kp_kineto_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* as asprintf */
 /* The next place of a list, which grows where it is full. */
 #define KP_KINETO_NEXT(list, count, capacity) \
     ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), &(list)[(count)++])

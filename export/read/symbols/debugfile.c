@@ -61,15 +61,15 @@ static const char *name_cut(struct kp_debugfile *d, const char *name)
     const size_t bytes = strcspn(name, "@");
     if (!bytes || !name[bytes]) return name;
     d->cut = kp_kineto_grow(d->cut, &d->cut_capacity, d->cut_n + 1, sizeof *d->cut);
-    return d->cut[d->cut_n++] = strndup(name, bytes);
+    return d->cut[d->cut_n++] = kp_kineto_print("%.*s", (int)bytes, name);
 }
 
 /* A global symbol comes before a local one, as in framenames.c; then the first in the table. */
 static void symbols_read(struct kp_debugfile *d)
 {
     const int n = dwfl_module_getsymtab(d->module);
-    d->names = n > 0 ? calloc((size_t)n, sizeof *d->names) : NULL;
-    for (int i = 0; d->names && i < n; i++) {
+    if (n > 0) d->names = kp_kineto_zeros((size_t)n, sizeof *d->names);
+    for (int i = 0; i < n; i++) {
         GElf_Sym symbol;
         GElf_Addr at;
         const char *name = dwfl_module_getsym_info(d->module, i, &symbol, &at, NULL, NULL, NULL);
@@ -277,11 +277,11 @@ struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
 {
     struct stat st;
     const int fd = kp_filecheck_open_plain(path);
-    struct kp_debugfile *d = fd < 0 || fstat(fd, &st) != 0 ? NULL : calloc(1, sizeof *d);
-    if (!d) {
+    if (fd < 0 || fstat(fd, &st) != 0) {
         if (fd >= 0) close(fd);
         return NULL;
     }
+    struct kp_debugfile *const d = kp_kineto_zeros(1, sizeof *d);
     d->is_trusted = st.st_uid == 0 || st.st_uid == geteuid();
     d->debug_path = (char *)debug_path;
     d->callbacks =

@@ -117,8 +117,8 @@ static size_t module_find(struct kp_lines *l, const char *path, const char *buil
     for (size_t i = 0; i < l->modules_n; i++)
         if (strcmp(l->modules[i].path, path) == 0 && strcmp(l->modules[i].build_id, build_id) == 0) return l->last = i;
     l->modules = kp_kineto_grow(l->modules, &l->modules_capacity, l->modules_n + 1, sizeof *l->modules);
-    l->modules[l->modules_n] =
-        (struct line_module){.path = strdup(path), .build_id = strdup(build_id), .file = file_open(l, path, build_id)};
+    l->modules[l->modules_n] = (struct line_module){
+        .path = kp_kineto_copy(path), .build_id = kp_kineto_copy(build_id), .file = file_open(l, path, build_id)};
     return l->last = l->modules_n++;
 }
 

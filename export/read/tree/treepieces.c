@@ -126,12 +126,8 @@ static void thread_end(struct kp_treepieces *p)
 
 struct kp_treepieces *kp_treepieces_open(kp_treepiece_fn add, void *context)
 {
-    struct kp_treepieces *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
-    p->add = add;
-    p->context = context;
-    p->reading.give = piece_take;
-    p->reading.context = p;
+    struct kp_treepieces *const p = kp_kineto_zeros(1, sizeof *p);
+    *p = (struct kp_treepieces){.add = add, .context = context, .reading = {.give = piece_take, .context = p}};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->is_changed, NULL);
     return p;
@@ -139,7 +135,6 @@ struct kp_treepieces *kp_treepieces_open(kp_treepiece_fn add, void *context)
 
 void kp_treepieces_close(struct kp_treepieces *p)
 {
-    if (!p) return;
     thread_end(p);
     pthread_cond_destroy(&p->is_changed);
     pthread_mutex_destroy(&p->lock);
@@ -147,8 +142,6 @@ void kp_treepieces_close(struct kp_treepieces *p)
 }
 
 struct kp_kineto_pieces *kp_treepieces_reading(struct kp_treepieces *p) { return &p->reading; }
-
-bool kp_treepieces_has(const struct kp_treepieces *p) { return p->reading.has_given; }
 
 /* The last tree is built while the thread adds the one before. */
 bool kp_treepieces_end(struct kp_treepieces *p, struct kp_kineto *rest)

@@ -68,7 +68,7 @@ static bool pieces_make(const struct story *s, const struct kp_wall_options *opt
     *out = (struct lines){0};
     const int rc = story_read(s, &trace, kp_wallpieces_reading(pieces));
     assert_true(rc == 0 || rc == -ESTALE);
-    assert_true(kp_wallpieces_has(pieces));
+    assert_true(kp_wallpieces_reading(pieces)->has_given);
     struct kp_calltree *const paths = rc == 0 ? kp_wallpieces_end(pieces, trace, &out->told, &chosen) : NULL;
     if (paths) {
         out->is_of_steps = !all && chosen.step_count && kp_chosen_is_of_steps(&chosen);

@@ -42,15 +42,14 @@ struct told {
 static struct told pieces_read(const struct story *s)
 {
     struct told t = {.text = NULL};
-    struct kp_toppieces *const pieces = kp_toppieces_open(KP_TOP_BY_OP);
     struct kp_evalpieces *const evaluations = kp_evalpieces_open();
+    struct kp_toppieces *const pieces = kp_toppieces_open(KP_TOP_BY_OP, kp_evalpieces_add, evaluations);
     struct kp_top top;
     struct kp_summary summary;
     struct kp_stepparts parts;
     struct kp_chosen chosen;
-    kp_toppieces_give(pieces, kp_evalpieces_add, evaluations);
     assert_int_equal(story_read(s, &t.trace, kp_toppieces_reading(pieces)), 0);
-    assert_true(kp_toppieces_has(pieces));
+    assert_true(kp_toppieces_reading(pieces)->has_given);
     assert_true(kp_toppieces_end(pieces, t.trace, &top, &summary, &parts, &chosen));
     t.text = kp_evalpieces_text(evaluations, t.trace, &chosen);
     kp_evalpieces_close(evaluations);

@@ -27,16 +27,15 @@ static void generation_put(struct story *s, bool has_shapes, bool has_prompts)
 /* `wanted` NULL: no prompt is told. */
 static void pieces_tell(const struct story *s, const char *wanted)
 {
-    struct kp_toppieces *const pieces = kp_toppieces_open(KP_TOP_BY_OP);
     struct kp_promptpieces *const prompts = kp_promptpieces_open();
+    struct kp_toppieces *const pieces = kp_toppieces_open(KP_TOP_BY_OP, kp_promptpieces_add, prompts);
     struct kp_kineto *trace;
     struct kp_top top;
     struct kp_summary summary;
     struct kp_stepparts parts = {0};
     struct kp_chosen chosen;
-    kp_toppieces_give(pieces, kp_promptpieces_add, prompts);
     assert_int_equal(story_read(s, &trace, kp_toppieces_reading(pieces)), 0);
-    assert_true(kp_toppieces_has(pieces));
+    assert_true(kp_toppieces_reading(pieces)->has_given);
     assert_true(kp_toppieces_end(pieces, trace, &top, &summary, &parts, &chosen));
     const char *const text = kp_promptpieces_text(prompts, trace, &chosen);
     if (wanted) assert_non_null(text), assert_string_equal(text, wanted);

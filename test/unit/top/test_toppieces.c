@@ -51,10 +51,10 @@ static struct numbers whole_make(const struct story *s, enum kp_top_by by)
 /* False: the whole is needed. */
 static bool pieces_make(const struct story *s, enum kp_top_by by, struct numbers *out, bool *was_cut)
 {
-    struct kp_toppieces *pieces = kp_toppieces_open(by);
+    struct kp_toppieces *pieces = kp_toppieces_open(by, NULL, NULL);
     *out = (struct numbers){0};
     const int rc = story_read(s, &out->trace, kp_toppieces_reading(pieces));
-    *was_cut = kp_toppieces_has(pieces);
+    *was_cut = kp_toppieces_reading(pieces)->has_given;
     assert_true(rc == 0 || rc == -ESTALE);
     const bool holds =
         rc == 0 && kp_toppieces_end(pieces, out->trace, &out->top, &out->summary, &out->parts, &out->chosen);
