@@ -6,6 +6,8 @@
 
 #include "export/read/facts/namefacts.h"
 
+enum { FEW = 20 }; /* a twentieth of the most */
+
 static bool has_numbers(const struct kp_kineto_event *e)
 {
     return !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID));
@@ -13,9 +15,21 @@ static bool has_numbers(const struct kp_kineto_event *e)
 
 static void thread_add(struct kp_stepthreads *t, int64_t pid, int64_t tid)
 {
+    size_t i = 0;
+    while (i < t->count && (t->of[i].pid != pid || t->of[i].tid != tid)) i++;
+    if (i == t->count) *KP_KINETO_NEXT(t->of, t->count, t->capacity) = (struct kp_stepthread){.pid = pid, .tid = tid};
+    t->of[i].steps++;
+}
+
+/* One that had a few steps beside a thread of hundreds made what that runs: the model, before it started the thread. */
+static void few_drop(struct kp_stepthreads *t)
+{
+    size_t most = 0, kept = 0;
     for (size_t i = 0; i < t->count; i++)
-        if (t->of[i].pid == pid && t->of[i].tid == tid) return;
-    *KP_KINETO_NEXT(t->of, t->count, t->capacity) = (struct kp_thread_of_steps){pid, tid};
+        if (t->of[i].steps > most) most = t->of[i].steps;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->of[i].steps * FEW >= most) t->of[kept++] = t->of[i];
+    t->count = kept;
 }
 
 void kp_stepthreads_find(struct kp_stepthreads *out, const struct kp_tree *tree)
@@ -28,6 +42,7 @@ void kp_stepthreads_find(struct kp_stepthreads *out, const struct kp_tree *tree)
         if (!tree->nodes[i].on_device) are_numbers &= has_numbers(e);
         if (kp_node_is_step(tree, &tree->nodes[i])) thread_add(out, e->pid, e->tid);
     }
+    few_drop(out);
     if (!out->count && kp_chosen_thread(&one, tree)) thread_add(out, one.pid, one.tid);
     out->are_others = are_numbers && out->count;
     for (size_t i = 0; i < out->count; i++) out->are_others &= out->of[i].pid != out->of[i].tid;

@@ -4,8 +4,12 @@
 
 #include "export/read/tree/chosen.h"
 
+struct kp_stepthread {
+    int64_t pid, tid;
+    size_t steps;
+};
 struct kp_stepthreads { /* all zero: the trace has no step */
-    struct kp_thread_of_steps *of;
+    struct kp_stepthread *of;
     size_t count, capacity;
     bool are_others; /* none is a program's first thread, as far as the trace tells */
 };

@@ -215,21 +215,34 @@ static void step_add(struct kp_chosen *out, int64_t start_ns, int64_t end_ns, lo
     *KP_KINETO_NEXT(out->steps, out->step_count, out->step_capacity) = (struct kp_step){start_ns, end_ns, 0, number};
 }
 
+/* Does it mark a step on its thread, as one, or as what may end one? */
+static bool marks_step(const struct kp_tree *tree, size_t i)
+{
+    const struct kp_node *const node = &tree->nodes[i];
+    return !node->on_device && !node->is_async &&
+           (kp_node_is_step(tree, node) || kp_stepends_may(tree->trace, kp_tree_event(tree, i)) ||
+            kp_name_begins(event_name(tree, node), "Optimizer."));
+}
+
+/* A main thread may have the first step alone, which began before the thread that runs the others. */
 bool kp_chosen_thread(struct kp_thread_of_steps *out, const struct kp_tree *tree)
 {
+    enum { THREADS = 8, ENOUGH = 4 };
     const struct kp_kineto *const t = tree->trace;
+    struct kp_thread_of_steps of[THREADS];
+    unsigned marks[THREADS] = {0}, count = 0, most = 0;
     *out = (struct kp_thread_of_steps){t->pass_pid, t->pass_tid};
-    for (size_t i = 0; i < tree->count && !t->has_pass_ends; i++) {
-        const struct kp_node *const node = &tree->nodes[i];
+    for (size_t i = 0; i < tree->count && !t->has_pass_ends && marks[most] < ENOUGH; i++) {
         const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        if (node->on_device || node->is_async) continue;
-        if (!kp_node_is_step(tree, node) && !kp_stepends_may(t, e) &&
-            !kp_name_begins(event_name(tree, node), "Optimizer."))
-            continue;
-        *out = (struct kp_thread_of_steps){e->pid, e->tid};
-        return true;
+        if (!marks_step(tree, i)) continue;
+        unsigned at = 0;
+        while (at < count && (of[at].pid != e->pid || of[at].tid != e->tid)) at++;
+        if (at == THREADS) continue;
+        if (at == count) of[count++] = (struct kp_thread_of_steps){e->pid, e->tid};
+        if (++marks[at] > marks[most]) most = at;
     }
-    return t->has_pass_ends;
+    if (count) *out = of[most];
+    return count || t->has_pass_ends;
 }
 
 /* Without a schedule a trace marks no steps. Then a step lasts from what ended the last one to the next of these. */

@@ -112,7 +112,7 @@ bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 struct kp_thread_of_steps {
     int64_t pid, tid;
 };
-/* Of the first step, or of the first range that may end one. False: the trace has none. */
+/* Of the first steps, or of the first ranges that may end one. False: the trace has none. */
 bool kp_chosen_thread(struct kp_thread_of_steps *out, const struct kp_tree *tree);
 
 #define KP_CHOSEN_NO_CALLS "; Python's calls are not recorded: --with-stack 1"

@@ -109,18 +109,18 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
     struct kp_kineto trace = {.strings = kp_strings_open()};
     struct kp_tree tree = {.trace = &trace};
     const struct kp_costrules x = {.tree = &tree};
-#define WAITS "waits for a CPU core"
+#define CORE_WAITS "waits for a CPU core"
     static const struct {
         struct kp_finding_steps of;
         const char *text;
     } rows[] = {{{false, true, 0, false, 0}, "of a step without evaluations"},
                 {{true, true, 0, false, 0}, "of an ordinary step without evaluations"},
-                {{true, false, 2e6, false, 0}, "of an ordinary step of 2 ms without " WAITS},
-                {{false, true, 2e6, false, 0}, "of a step of 2 ms without evaluations and " WAITS},
+                {{true, false, 2e6, false, 0}, "of an ordinary step of 2 ms without " CORE_WAITS},
+                {{false, true, 2e6, false, 0}, "of a step of 2 ms without evaluations and " CORE_WAITS},
                 {{true, false, 0, false, 2e6}, "of an ordinary step of 2 ms"},
-                {{true, false, 0, true, 2e6}, "of an ordinary step of 2 ms with " WAITS},
-                {{false, false, 0, true, 0}, "of a step with " WAITS},
-                {{true, true, 0, true, 0}, "of an ordinary step without evaluations, with " WAITS}};
+                {{true, false, 0, true, 2e6}, "of an ordinary step of 2 ms with " CORE_WAITS},
+                {{false, false, 0, true, 0}, "of a step with " CORE_WAITS},
+                {{true, true, 0, true, 0}, "of an ordinary step without evaluations, with " CORE_WAITS}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(kp_costrules_share_of(&x, &rows[i].of), rows[i].text);

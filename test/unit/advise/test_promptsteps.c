@@ -10,6 +10,7 @@ static struct kp_advice generated(struct little *t, unsigned longer)
     for (int step = 0, at = 0; step < STEPS; step++) {
         const int begin = at;
         op(t, "aten::embedding", at + 2, 4);
+        op(t, "aten::argmax", at + 8, 2);
         if (step % EACH == 0) op(t, "aten::cumsum", at + 6, 2);
         at += 10;
         for (int i = 0; i < 8; i++) {
@@ -78,13 +79,14 @@ static void steps_that_take_a_prompt_are_told_from_those_of_a_token(void **state
 }
 
 /* The same without shapes, of eight calls a step: in each sixth step `longer` of them last four times as long. */
-static struct kp_advice calls_advise(struct little *t, int longer)
+static struct kp_advice calls_advise(struct little *t, int longer, bool picks)
 {
     for (int step = 0, at = 0; step < 12; step++) {
         char text[32];
         const int begin = at, many = step % 6 == 0 ? longer : 0;
         snprintf(text, sizeof text, "ProfilerStep#%d", step);
         op(t, "aten::embedding", at + 2, 4);
+        if (picks) op(t, "aten::argmax", at + 7, 2);
         at += 10;
         for (int i = 0; i < 8; i++) {
             const int length = i < many ? 400 : 100;
@@ -98,14 +100,22 @@ static struct kp_advice calls_advise(struct little *t, int longer)
 
 static void steps_of_a_prompt_are_told_by_their_ops_alone(void **state)
 {
-    const struct kp_advice a = calls_advise(*state, 8);
+    const struct kp_advice a = calls_advise(*state, 8, true);
     assert_non_null(a.prompts);
     assert_string_equal(a.prompts, PROMPTS("steps 0, 6", "3.21", 2, "0.81", 10) BY_OPS);
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
     assert_int_equal(a.waited_count, 0);
 }
 
-static void a_wait_in_some_ops_of_a_step_is_no_prompt(void **state) { assert_null(calls_advise(*state, 3).prompts); }
+static void a_classifier_of_texts_picks_no_token_and_has_no_prompt(void **state)
+{
+    assert_null(calls_advise(*state, 8, false).prompts);
+}
+
+static void a_wait_in_some_ops_of_a_step_is_no_prompt(void **state)
+{
+    assert_null(calls_advise(*state, 3, true).prompts);
+}
 
 static void steps_of_sequences_alone_are_a_training_and_may_be_slow(void **state)
 {
@@ -124,6 +134,8 @@ int main(void)
         LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
         LITTLE(steps_of_a_prompt_are_told_by_their_ops_alone),
         LITTLE(a_wait_in_some_ops_of_a_step_is_no_prompt),
+        LITTLE(a_classifier_of_texts_picks_no_token_and_has_no_prompt),
+        LITTLE(a_classifier_of_texts_picks_no_token_and_has_no_prompt),
         LITTLE(steps_of_sequences_alone_are_a_training_and_may_be_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

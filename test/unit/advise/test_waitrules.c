@@ -162,6 +162,26 @@ static void of_threads_that_fill_queues_the_slow_one_is_named(void **state)
         strstr(f->what, "; a thread fills it at train.py:20 def fill, and runs train.py:3 def decode for 75 %"));
 }
 
+/* Callers wait for the answer, as the step waits for more of them, until its time is over. */
+static void a_batch_that_nobody_can_add_to_waits_out_its_time(void **state)
+{
+    struct little *const t = *state;
+    for (int i = 0; i < STEPS; i++) {
+        const int at = STEP_US * i, id = 1000 + 10 * i;
+        python(t, "batcher.py(22): submit", 4, id, 0, at, 200);
+        python(t, "queue.py(122): put", 4, id + 1, id, at + 100, 50);
+        python(t, "replay.py(22): caller", 4, id + 2, 0, at + 300, STEP_US - 400);
+        python(t, "concurrent/futures/_base.py(428): result", 4, id + 3, id + 2, at + 310, STEP_US - 450);
+    }
+    struct kp_advice a = calls_advise(t, SLEPT, "queue.py(154): get", NULL);
+    kp_tree_fill_calls(&t->tree);
+    kp_advice_make(&a, &t->tree, &t->chosen);
+    const struct kp_finding *const f = found(&a, "queue-wait");
+    assert_non_null(f);
+    assert_non_null(strstr(f->what, "submit, and waits for a result at replay.py:22 def caller for 99 %"));
+    assert_non_null(strstr(f->change, "both wait until a time limit ends: shorten the limit"));
+}
+
 /* The collective is told as communication; a call of another library that waits is none. */
 static void what_a_collective_waits_for_is_communication_alone(void **state)
 {
@@ -345,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_named_call_tells_what_it_waits_for),
         LITTLE(a_pool_of_processes_is_told_to_send_less),
         LITTLE(of_threads_that_fill_queues_the_slow_one_is_named),
+        LITTLE(a_batch_that_nobody_can_add_to_waits_out_its_time),
         cmocka_unit_test(what_a_collective_waits_for_is_communication_alone),
         LITTLE(a_call_that_computes_is_no_wait),
         LITTLE(a_call_without_a_name_in_which_the_thread_sleeps_is_a_wait),

@@ -38,6 +38,20 @@ static void handlers_that_run_steps_are_not_idle_while_they_wait_but_the_first_t
     idle_are(t, 2, true, "1 4 ");
 }
 
+/* It made the model, whose first step began before the thread that runs the others. */
+static void a_thread_with_the_first_step_alone_runs_none(void **state)
+{
+    struct little *t = *state;
+    struct kp_thread_of_steps of;
+    char text[4096] = "step 0 0 10; call " ACQUIRE "@1 10 999";
+    for (int i = 1; i < 40; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "; range ProfilerStep#%d@2 %d 20", i, 20 * i);
+    trace_of(t, text);
+    idle_are(t, 1, true, "1 ");
+    assert_true(kp_chosen_thread(&of, &t->tree));
+    assert_int_equal(of.tid, 2);
+}
+
 static void without_steps_the_first_thread_is_not_idle(void **state)
 {
     struct little *t = *state;
@@ -50,6 +64,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(beside_the_first_thread_those_that_wait_are_idle),
         LITTLE(handlers_that_run_steps_are_not_idle_while_they_wait_but_the_first_thread_is),
+        LITTLE(a_thread_with_the_first_step_alone_runs_none),
         LITTLE(without_steps_the_first_thread_is_not_idle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ static void generation_put(struct story *s, bool has_shapes, bool has_prompts)
         event(s, "user_annotation", name, 1, at, times * STEP_US - 10, "");
         if (has_shapes) snprintf(args, sizeof args, "\"Input Dims\":[[64,8],[1,%d],[]]", times > 1 ? 9 : 1);
         event(s, "cpu_op", "aten::embedding", 1, at + 10, 5, args);
+        event(s, "cpu_op", "aten::argmax", 1, at + 16, 2, "");
         for (int i = 0; i < CALLS; i++)
             event(s, "cpu_op", "aten::addmm", 1, at + 20 + times * i * CALL_US, times * (CALL_US - 2), "");
         at += times * STEP_US;

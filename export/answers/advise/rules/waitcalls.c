@@ -250,15 +250,17 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
     *sum += ns;
 }
 
+#define FOR_THIS 0.8 /* of its time */
+
 /* Where that thread spends most of its other time; NULL: it has none. */
-static const char *feeder_text(const struct waitcall_feeding *f)
+static const char *feeder_text(const struct waitcall_feeding *f, bool *is_for_this)
 {
     static const char *const does[KP_PYWAIT_KINDS] = {"runs",
                                                       "sleeps at",
                                                       "waits for a queue at",
                                                       "waits for another thread at",
                                                       "waits for a network at",
-                                                      "waits for a process at",
+                                                      "waits for a result at",
                                                       "reads or writes files at",
                                                       "waits for other ranks at"};
     const double *const ns = f->keys.rows;
@@ -266,23 +268,26 @@ static const char *feeder_text(const struct waitcall_feeding *f)
     for (size_t i = 1; i < f->keys.count; i++)
         if (ns[i] > ns[most]) most = i;
     if (!f->keys.count || f->ns <= 0) return NULL;
-    return kp_costrules_text(
-        f->x, "a thread fills it at %s, and %s %s for %.0f %% of its time", f->put_line, does[f->keys.keys[most] & 255],
-        kp_kineto_text(f->x->tree->trace, (uint32_t)(f->keys.keys[most] >> 8)), 100 * ns[most] / f->ns);
+    const unsigned kind = f->keys.keys[most] & 255;
+    *is_for_this = kind == KP_PYWAIT_PROCESS && ns[most] > FOR_THIS * f->ns;
+    return kp_costrules_text(f->x, "a thread fills it at %s, and %s %s for %.0f %% of its time", f->put_line,
+                             does[kind], kp_kineto_text(f->x->tree->trace, (uint32_t)(f->keys.keys[most] >> 8)),
+                             100 * ns[most] / f->ns);
 }
 
 /* Of threads that fill one another's queues the one that waits least for them keeps the others. */
-const char *kp_waitcalls_feeder(const struct kp_costrules *x)
+const char *kp_waitcalls_feeder(const struct kp_costrules *x, bool *is_for_this)
 {
     struct waitcall_feeding f = {.x = x};
     struct kp_keyindex known = {0};
     const char *text = NULL;
     double most = 0;
+    *is_for_this = false;
     const bool has_thread = kp_chosen_thread(&f.steps, x->tree);
     for (size_t at = 0; has_thread && feeder_find(&f, &known, &at);) {
         f.ns = f.queue_ns = 0;
         kp_selftime_each(x->tree, feeder_take, &f);
-        if (f.ns - f.queue_ns > most) text = feeder_text(&f), most = f.ns - f.queue_ns;
+        if (f.ns - f.queue_ns > most) text = feeder_text(&f, is_for_this), most = f.ns - f.queue_ns;
         kp_keyindex_fini(&f.keys);
         f.keys = (struct kp_keyindex){0};
     }

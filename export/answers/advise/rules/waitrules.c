@@ -133,6 +133,10 @@ static bool gil_tell(struct kp_costrules *x, double asleep)
 
 static const char lock_change[] = "Hold the lock for less time, or give each thread its own data. `kprof stacks "
                                   "--threads` shows what each does meanwhile.";
+static const char batch_change[] = "If the result that fills it waits for is of this step, both wait until a time "
+                                   "limit ends: shorten the limit, or end "
+                                   "a batch when no other request is on its way.";
+
 static const struct wait_words {
     const char *id, *what, *change; /* what: behind the thread's name, where it begins with a blank */
 } words[KP_PYWAIT_OWN + 1] = {
@@ -194,7 +198,9 @@ static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, 
     char lines[600];
     struct kp_finding f = {.id = words[kind].id, .change = words[kind].change, .step_ns = ns};
     const struct kp_waitplace *const most = kp_waitcalls_lines(calls, x->tree->trace, kind, lines, sizeof lines);
-    const char *const feeder = kind == KP_PYWAIT_QUEUE ? kp_waitcalls_feeder(x) : NULL;
+    bool is_for_this = false;
+    const char *const feeder = kind == KP_PYWAIT_QUEUE ? kp_waitcalls_feeder(x, &is_for_this) : NULL;
+    if (is_for_this) f.change = batch_change;
     f.what =
         kp_costrules_text(x, "%s%s%s%s%s%s%s", *words[kind].what == ' ' ? x->out->step_thread : "", words[kind].what,
                           *lines ? ": " : "", lines, feeder ? "; " : "", feeder ? feeder : "", at_once_text(x, ns));

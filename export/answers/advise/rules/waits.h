@@ -35,7 +35,7 @@ void kp_waitcalls_steps(const struct kp_waitcalls *calls, int kind, double *of);
 const struct kp_waitplace *kp_waitcalls_lines(const struct kp_waitcalls *calls, const struct kp_kineto *trace, int kind,
                                               char *out, size_t bytes);
 /* Of a thread that puts into queues: where it spends most of its other time. NULL: none does. */
-const char *kp_waitcalls_feeder(const struct kp_costrules *rules);
+const char *kp_waitcalls_feeder(const struct kp_costrules *rules, bool *is_for_this);
 
 /* ---- waitgaps.c ---- */
 

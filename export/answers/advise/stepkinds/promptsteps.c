@@ -7,7 +7,8 @@
  *
  * Without shapes the ops tell: more rows make each call of the op with most time longer, and a wait for a core makes
  * one or two longer. So a step is of a prompt where nearly all of as many calls as usual last far longer than the
- * median call. That is said of steps of a model without a backward alone, which begin with an embedding each.
+ * median call. That is said of steps of a model without a backward alone, which begin with an embedding each, and
+ * pick a token each: those of a classifier of texts are as many rows as texts came together.
  *
  * A busy machine hides some of them, and makes steps of a token as long. Where some that are found run other ops than
  * the usual step, a step is of a prompt if it runs what most of those do: generate() prepares each.
@@ -32,7 +33,7 @@ struct kp_promptpieces {
     size_t steps, token_capacity, ops_capacity;
     uint64_t key;          /* of the op's name: each piece has strings of its own. 0: not found yet */
     struct op_call *calls; /* of that op */
-    size_t count, capacity, embeddings;
+    size_t count, capacity, embeddings, picks;
     bool has_backward, has_shapes;
 };
 
@@ -72,9 +73,15 @@ enum { CALLS_LEAST = 4 }; /* a step: fewer may all be hit by one wait */
 struct prompt_op {
     uint32_t name; /* 0: none has enough calls a step */
     int64_t ns;
-    size_t calls, embeddings; /* embeddings: of all the steps */
-    bool has_backward;        /* the steps are not of a model alone */
+    size_t calls, embeddings, picks; /* the latter two: of all the steps */
+    bool has_backward;               /* the steps are not of a model alone */
 };
+
+/* A token is picked from what the model says, greedily, by chance, or of beams. */
+static bool picks_token(const char *op)
+{
+    return strcmp(op, "aten::argmax") == 0 || strcmp(op, "aten::multinomial") == 0 || strcmp(op, "aten::topk") == 0;
+}
 
 /* Returns the op that has most time in the steps. */
 static struct prompt_op op_find(const struct kp_costrules *x)
@@ -91,6 +98,7 @@ static struct prompt_op op_find(const struct kp_costrules *x)
         op->calls++;
         most.has_backward |= kp_tree_event(x->tree, i)->fwd_tid != 0;
         most.embeddings += strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") == 0;
+        most.picks += picks_token(kp_costrules_name(x, (int32_t)i));
     }
     const struct prompt_op *const all = keys.rows;
     for (size_t i = 0; i < keys.count; i++)
@@ -109,6 +117,7 @@ static void ops_add(struct kp_promptpieces *p, const struct kp_costrules *x)
     if (!p->key && op.name) p->key = key_of(kp_kineto_text(x->tree->trace, op.name));
     p->has_backward |= op.has_backward;
     p->embeddings += op.embeddings;
+    p->picks += op.picks;
     if (p->has_backward) return; /* a training takes no prompts */
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
@@ -166,7 +175,7 @@ static void calls_count(const struct kp_promptpieces *p, double *calls, double *
 /* Tokens by the ops. All stay 0 where these do not tell. */
 static void tokens_guess(struct kp_promptpieces *p)
 {
-    if (!p->count || p->has_backward || p->embeddings < p->steps) return;
+    if (!p->count || p->has_backward || p->embeddings < p->steps || p->picks < p->steps) return;
     const size_t room = p->steps + 1;
     double *const calls = kp_kineto_zeros(room, sizeof *calls), *const longer = kp_kineto_zeros(room, sizeof *longer),
                   *const sorted = kp_kineto_room(room, sizeof *sorted);
