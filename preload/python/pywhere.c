@@ -226,11 +226,15 @@ static void stack_read(const struct kp_python *python, const void *frame, struct
     }
 }
 
+static void stack_clear(struct kp_pywhere_stack *out)
+{
+    out->count = 0;
+    out->is_cut = out->has_moved = false;
+}
+
 static void stack_take(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out)
 {
     const struct kp_python *const python = kp_python_get();
-    out->count = 0;
-    out->is_cut = out->has_moved = false;
     for (int i = 0; python && i < 2; i++) {
         const void *const frame = frame_innermost(&python->layout, thread->state);
         stack_read(python, frame, out);
@@ -241,7 +245,7 @@ static void stack_take(const struct kp_pywhere_thread *thread, struct kp_pywhere
 
 void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out)
 {
-    out->count = 0;
+    stack_clear(out);
     if (kp_exchange_acq_rel(&is_taken, true)) return; /* by a thread that ends the program */
     stack_take(thread, out);
     kp_store_release(&is_taken, false);
@@ -366,7 +370,7 @@ bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out)
 {
     const struct kp_python *const python = kp_python_get();
     size_t interpreter, first;
-    out->count = 0;
+    stack_clear(out);
     if (!python || obstacle(python)) return false;
     void *const own = python->main_interpreter();
     if (!own || !place_find(python->runtime, own, &interpreter)) return false;

@@ -36,7 +36,15 @@ static struct kp_pywhere_thread found[4];
 static struct kp_pywhere_stack stack;
 static uint32_t count;
 
-const struct kp_python *kp_python_get(void) { return python.layout.version ? &python : NULL; }
+static struct kp_pywhere_stack *meanwhile; /* is asked for while another stack is read; NULL: none is */
+
+const struct kp_python *kp_python_get(void)
+{
+    struct kp_pywhere_stack *const other = meanwhile;
+    meanwhile = NULL;
+    if (other) kp_pywhere_stack(&found[0], other);
+    return python.layout.version ? &python : NULL;
+}
 const char *kp_python_unknown(void) { return "Python 3.99"; }
 void kp_caller_find(void) {}
 
@@ -186,6 +194,21 @@ static void a_deep_stack_is_cut_and_a_ring_of_frames_ends(void **state)
     assert_true(stack.count == KP_PYWHERE_FRAMES && stack.is_cut);
 }
 
+static void a_stack_that_is_not_read_is_neither_cut_nor_moved(void **state)
+{
+    static struct kp_pywhere_stack other;
+    (void)state;
+    begin(&layouts[LAYOUTS - 1]);
+    push(0);
+    read_first();
+    other.count = 3;
+    other.is_cut = other.has_moved = true; /* of a stack before */
+    meanwhile = &other;
+    kp_pywhere_stack(&found[0], &stack);
+    assert_int_equal(stack.count, 1);
+    assert_true(!other.count && !other.is_cut && !other.has_moved);
+}
+
 static void of_a_long_name_the_end_is_kept(void **state)
 {
     char file[500];
@@ -232,6 +255,7 @@ int main(void)
         cmocka_unit_test(every_python_tells_its_threads_files_lines_and_functions),
         cmocka_unit_test(a_frame_whose_code_was_freed_ends_the_stack),
         cmocka_unit_test(a_deep_stack_is_cut_and_a_ring_of_frames_ends),
+        cmocka_unit_test(a_stack_that_is_not_read_is_neither_cut_nor_moved),
         cmocka_unit_test(of_a_long_name_the_end_is_kept),
         cmocka_unit_test(an_interpreter_that_ends_is_not_read),
         cmocka_unit_test(what_cannot_be_read_is_left_out),
