@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_fail.h"
+#include "collector/base/kp_log.h"
 #include "collector/base/kp_sigblock.h"
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
@@ -135,6 +136,14 @@ ssize_t kp_io_text(const char *path, char *text, size_t bytes)
     if (fd >= 0) kp_io_close(fd);
     text[n > 0 ? n : 0] = '\0';
     return n;
+}
+
+bool kp_io_command_has(uint32_t pid, const char *word)
+{
+    char path[64], line[4096];
+    kp_fmt(path, sizeof path, "/proc/%u/cmdline", pid);
+    const ssize_t n = kp_io_text(path, line, sizeof line);
+    return n > 0 && memmem(line, (size_t)n, word, strlen(word));
 }
 
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at)

@@ -44,16 +44,6 @@ static void list_read(const char *path)
     }
 }
 
-/* multiprocessing's, which forks what the program starts. */
-static bool is_forkserver(uint32_t pid)
-{
-    static const char word[] = "multiprocessing.forkserver";
-    char path[64], text[LIST_BYTES];
-    kp_fmt(path, sizeof path, "/proc/%u/cmdline", pid);
-    const ssize_t n = kp_io_text(path, text, sizeof text);
-    return n > 0 && memmem(text, (size_t)n, word, sizeof word - 1);
-}
-
 void kp_wherechildren_note(uint32_t tid)
 {
     char path[64];
@@ -61,7 +51,7 @@ void kp_wherechildren_note(uint32_t tid)
     kp_fmt(path, sizeof path, "/proc/self/task/%u/children", tid);
     list_read(path);
     for (const uint32_t end = children_n; i < end; i++) {
-        if (!is_forkserver(children[i])) continue;
+        if (!kp_io_command_has(children[i], "multiprocessing.forkserver")) continue; /* it forks what is started */
         kp_fmt(path, sizeof path, "/proc/%u/task/%u/children", children[i], children[i]);
         list_read(path);
     }

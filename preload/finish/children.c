@@ -121,13 +121,8 @@ static struct family *family_map(int fd)
 
 bool kp_children_is_multiprocessing(void)
 {
-    char line[4096];
-    int fd = kp_io_open("/proc/self/cmdline", O_RDONLY, 0);
-    if (fd < 0) return false;
-    ssize_t n = kp_io_read(fd, line, sizeof line);
-    kp_io_close(fd);
-    return n > 0 && (memmem(line, (size_t)n, "--multiprocessing-fork", 22) ||
-                     memmem(line, (size_t)n, "multiprocessing.forkserver", 26));
+    const uint32_t own = (uint32_t)getpid();
+    return kp_io_command_has(own, "--multiprocessing-fork") || kp_io_command_has(own, "multiprocessing.forkserver");
 }
 
 static void share_make(void)

@@ -4,14 +4,11 @@
 
 #include "export/show/fields.h"
 
-struct rankjson_turn { /* others wait for the rank at collectives of that name */
-    long rank;
-    const char *name;
-    int64_t ns;
+struct rankjson_turn {
+    const struct kp_rankwaits *waits;
+    const struct kp_rankturn *of;
 };
 struct rankjson {
-    struct rankjson_turn turns[2];
-    size_t turn_count;
     const struct kp_rankwaits *waits;
     const char *stands, *missing;
     const struct kp_rankwait *late; /* NULL: none */
@@ -29,19 +26,25 @@ static const char *cause_of(const struct rankjson *r, char *room)
     F(MS, waited_ms, r->waited_ns)
 KP_FIELDS(rank, struct kp_rankwait, RANK)
 
-#define TURN(F, IF)         \
-    F(WHOLE, rank, r->rank) \
-    F(TEXT, name, r->name)  \
-    F(MS, waited_ms, r->ns)
+#define TURN(F, IF)                                             \
+    F(WHOLE, rank, r->waits->ranks[r->of->row].rank)            \
+    F(TEXT, name, kp_strings_get(r->waits->texts, r->of->name)) \
+    F(MS, waited_ms, r->of->ns)
 KP_FIELDS(turn, struct rankjson_turn, TURN)
 
-#define JOB(F, IF)                                                       \
-    F(MAYBE, stuck, r->stands)                                           \
-    F(MAYBE, missing, r->missing)                                        \
-    IF(r->is_compared, WHOLE, matched, r->waits->matched)                \
-    IF(r->is_compared, MAYBE_WHOLE, last, r->late ? r->late->rank : -1)  \
-    IF(r->is_compared, MAYBE, cause, cause_of(r, room))                  \
-    IF(r->is_compared, LIST, turns, (turn, r->turn_count, &r->turns[i])) \
+static size_t turns_of(const struct kp_rankwaits *w)
+{
+    return kp_rankwaits_take_turns(w) ? sizeof w->turns / sizeof *w->turns : 0;
+}
+
+#define JOB(F, IF)                                                                         \
+    F(MAYBE, stuck, r->stands)                                                             \
+    F(MAYBE, missing, r->missing)                                                          \
+    IF(r->is_compared, WHOLE, matched, r->waits->matched)                                  \
+    IF(r->is_compared, MAYBE_WHOLE, last, r->late ? r->late->rank : -1)                    \
+    IF(r->is_compared, MAYBE, cause, cause_of(r, room))                                    \
+    IF(r->is_compared, LIST, turns,                                                        \
+       (turn, turns_of(r->waits), &(struct rankjson_turn){r->waits, &r->waits->turns[i]})) \
     IF(r->is_compared, LIST, rows, (rank, r->late ? r->waits->rank_count : 0, &r->waits->ranks[i]))
 KP_FIELDS(job, struct rankjson, JOB)
 
@@ -49,16 +52,6 @@ KP_FIELDS(job, struct rankjson, JOB)
 KP_FIELDS(ranks, struct rankjson, RANKS)
 
 const struct kp_fields *const kp_rankjson_schema = &ranks_fields;
-
-static void turns_take(struct rankjson *all)
-{
-    const struct kp_rankwaits *const w = all->waits;
-    for (; kp_rankwaits_take_turns(w) && all->turn_count < 2; all->turn_count++) {
-        const struct kp_rankturn *const of = &w->turns[all->turn_count];
-        all->turns[all->turn_count] =
-            (struct rankjson_turn){w->ranks[of->row].rank, kp_strings_get(w->texts, of->name), of->ns};
-    }
-}
 
 void kp_rankjson_print(FILE *out, const struct kp_rankwaits *w, const char *stands)
 {
@@ -70,7 +63,6 @@ void kp_rankjson_print(FILE *out, const struct kp_rankwaits *w, const char *stan
                            .missing = lacks ? kp_rankwaits_missing(missing, sizeof missing, w) : NULL,
                            .late = kp_rankwaits_most(w),
                            .is_compared = is_several && !lacks && !stands};
-    turns_take(&all);
     kp_fields_put(KP_JSONOUT(out), NULL, &ranks_fields, &all);
     fputc('\n', out);
 }
