@@ -158,6 +158,10 @@ void kp_mem_groups_taken(struct kp_mem_groups *groups, const struct kp_memview *
 /* Gathers blocks from steps before the last that outlive the last step. Keeps the rows of at least two steps and of
  * half of them. */
 void kp_mem_groups_leaks(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device);
+/* How many rows are shown, and the bytes and blocks of those behind. */
+struct kp_mem_show;
+size_t kp_mem_groups_shown(const struct kp_mem_groups *groups, const struct kp_mem_show *show);
+struct kp_mem_group kp_mem_groups_rest(const struct kp_mem_groups *groups, size_t shown);
 void kp_mem_groups_fini(struct kp_mem_groups *groups);
 
 /* ---- what is shown ---- */
@@ -173,6 +177,12 @@ struct kp_mem_show {
     const char *label;
     const char *members; /* JSON to put first into the object, or NULL */
 };
+static inline bool kp_mem_shows(const struct kp_mem_show *show, size_t device)
+{
+    return show->device < 0 || (size_t)show->device == device;
+}
+/* The time that --from and --to take, and that `kprof events` prints. */
+static inline double kp_mem_ms(const struct kp_memview *view, int64_t ns) { return (double)(ns - view->zero_ns) / 1e6; }
 /*
  * Shows the steps from `first` to `last`. False: the window has none of them. With -1 for both the steps, where they
  * are a part of the window and have the highest moment of each device that is shown, or else all of it.

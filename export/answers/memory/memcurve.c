@@ -113,7 +113,7 @@ static bool is_of_steps(const struct kp_memview *view, const struct kp_mem_show 
     const int64_t whole_ns = view->end_ns - view->begin_ns;
     if (show->to_ns - show->from_ns >= whole_ns / 100 * 99) return false;
     for (size_t d = 0; d < view->device_count; d++)
-        if ((show->device < 0 || (size_t)show->device == d) &&
+        if (kp_mem_shows(show, d) &&
             peak_of(view, d, show->from_ns, show->to_ns) < peak_of(view, d, view->begin_ns, view->end_ns))
             return false;
     return true;

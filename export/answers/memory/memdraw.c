@@ -86,7 +86,7 @@ static void panel_put(FILE *out, const struct kp_memview *view, const struct kp_
             "<text class=\"told\" x=\"12\" y=\"%d\"></text><svg x=\"12\" y=\"%d\" class=\"curve\" tabindex=\"0\" "
             "role=\"slider\" aria-label=\"Memory over time\"></svg>\n<metadata>",
             y, HEAD + 18, curve.device->name, kp_units_bytes(size, sizeof size, curve.peak.total),
-            (double)(curve.peak_ns - view->zero_ns) / 1e6, HEAD + 48, HEAD + BELOW, HEAD + BELOW + 8);
+            kp_mem_ms(view, curve.peak_ns), HEAD + 48, HEAD + BELOW, HEAD + BELOW + 8);
     kp_memdraw_data(out, view, show, &curve);
     fputs("</metadata></g>\n", out);
     kp_mem_curve_fini(&curve);
@@ -108,7 +108,7 @@ void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_m
     kp_html_text(out, show->label);
     fputs("</text>\n", out);
     for (size_t d = 0; d < view->device_count; d++)
-        if (show->device < 0 || (size_t)show->device == d) panel_put(out, view, show, d, drawn++ * PANEL);
+        if (kp_mem_shows(show, d)) panel_put(out, view, show, d, drawn++ * PANEL);
     fputs("<script><![CDATA[\n", out);
     kp_memdraw_script(out);
     fputs("]]></script>\n</svg>\n", out);

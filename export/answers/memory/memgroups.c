@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_path.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/modulename.h"
@@ -40,30 +41,11 @@ static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, co
     kp_mem_group_place(&g->rows[g->count - 1], view, b->place.op);
 }
 
-static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *y)
-{
-    if (x->op != y->op) return x->op < y->op ? -1 : 1;
-    if (x->top != y->top) return x->top < y->top ? -1 : 1;
-    if (x->shapes != y->shapes) return x->shapes < y->shapes ? -1 : 1;
-    if (x->stack != y->stack) return x->stack < y->stack ? -1 : 1;
-    if (x->category != y->category) return x->category < y->category ? -1 : 1;
-    if (x->is_backward != y->is_backward) return x->is_backward - y->is_backward;
-    return x->is_older - y->is_older;
-}
-
-static int key_order(const void *a, const void *b)
-{
-    const struct kp_mem_group *x = a, *y = b;
-    int order = key_compare(x, y);
-    return order ? order : (x->first_step > y->first_step) - (x->first_step < y->first_step);
-}
-
-static int bytes_order(const void *a, const void *b)
-{
-    const struct kp_mem_group *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-    return key_compare(x, y);
-}
+#define KEY KP_UP(op) KP_UP(top) KP_UP(shapes) KP_UP(stack) KP_UP(category) KP_UP(is_backward) KP_UP(is_older)
+KP_ORDERED(key_compare, struct kp_mem_group, KEY)
+KP_ORDERED(key_order, struct kp_mem_group, KEY KP_UP(first_step))
+KP_ORDERED(bytes_order, struct kp_mem_group, KP_DOWN(bytes) KEY)
+KP_ORDERED(asked_order, struct kp_mem_group, KP_UP(op) KP_DOWN(bytes) KEY)
 
 /* Merges the rows of each key, and puts those with most bytes first. */
 static void groups_merge(struct kp_mem_groups *g)
@@ -86,13 +68,6 @@ static void groups_merge(struct kp_mem_groups *g)
     }
     g->count = kept;
     kp_qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
-}
-
-static int asked_order(const void *a, const void *b)
-{
-    const struct kp_mem_group *x = a, *y = b;
-    if (x->op != y->op) return x->op < y->op ? -1 : 1;
-    return bytes_order(a, b);
 }
 
 /* Is it a line that the rows `from` to `to` do not have? */
@@ -179,6 +154,18 @@ void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view,
     for (size_t i = 0; i < g->count; i++)
         if (g->rows[i].steps >= 2 && 2 * g->rows[i].steps >= before_last) g->rows[kept++] = g->rows[i];
     g->count = kept;
+}
+
+size_t kp_mem_groups_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
+{
+    return show->row_limit < 0 || (size_t)show->row_limit > g->count ? g->count : (size_t)show->row_limit;
+}
+
+struct kp_mem_group kp_mem_groups_rest(const struct kp_mem_groups *g, size_t shown)
+{
+    struct kp_mem_group rest = {.bytes = 0};
+    for (size_t i = shown; i < g->count; i++) rest.bytes += g->rows[i].bytes, rest.count += g->rows[i].count;
+    return rest;
 }
 
 void kp_mem_groups_fini(struct kp_mem_groups *g)

@@ -14,12 +14,6 @@ struct memjson_item { /* of a view: a device, a row of blocks, or a moment witho
     const struct kp_mem_groups *live, *leaks;
 };
 
-static size_t rows_of(const struct memjson_item *r, const struct kp_mem_groups *g)
-{
-    const long most = r->show->row_limit;
-    return most < 0 || (size_t)most > g->count ? g->count : (size_t)most;
-}
-
 static long step_at(const struct kp_memview *view, int64_t at_ns)
 {
     const long step = kp_mem_step_at(view, at_ns);
@@ -91,28 +85,30 @@ static void timeline_put(struct kp_jsonout *j, const char *key, const struct mem
 
 #define DEVICE r->view->devices[r->device]
 #define STEP_AT_PEAK step_at(r->view, r->curve->peak_ns)
-#define DEVICE_ROWS(F, IF)                                                                                           \
-    F(TEXT, device, DEVICE.name)                                                                                     \
-    F(WHOLE, device_type, DEVICE.type)                                                                               \
-    F(WHOLE, device_id, DEVICE.id)                                                                                   \
-    F(WHOLE, blocks, DEVICE.count)                                                                                   \
-    F(WHOLE, peak_ns, r->curve->peak_ns)                                                                             \
-    IF(DEVICE.reserved_most >= 0, WHOLE, reserved_most, DEVICE.reserved_most)                                        \
-    IF(STEP_AT_PEAK >= 0, WHOLE, step, STEP_AT_PEAK)                                                                 \
-    F(LINE, , )                                                                                                      \
-    F(OBJECT, peak, (sum, &r->curve->peak))                                                                          \
-    F(OBJECT, highest, (sum, &r->curve->most))                                                                       \
-    F(OBJECT, begin, (sum, &r->curve->begin))                                                                        \
-    F(OBJECT, end, (sum, &r->curve->end))                                                                            \
-    F(LINE, , )                                                                                                      \
-    F(LINES, live_at_peak, (group, rows_of(r, r->live), &(struct memjson_group){r->view, &r->live->rows[i], false})) \
-    F(LINE, , )                                                                                                      \
-    F(LINES, leaks, (group, rows_of(r, r->leaks), &(struct memjson_group){r->view, &r->leaks->rows[i], true}))       \
-    F(LINE, , )                                                                                                      \
-    F(LIST, out_of_memory,                                                                                           \
-      (out, r->view->out_count,                                                                                      \
-       r->view->outs[i].device == r->device ? &(struct memjson_out){r->view, &r->view->outs[i]} : NULL))             \
-    F(LINE, , )                                                                                                      \
+#define DEVICE_ROWS(F, IF)                                                                                         \
+    F(TEXT, device, DEVICE.name)                                                                                   \
+    F(WHOLE, device_type, DEVICE.type)                                                                             \
+    F(WHOLE, device_id, DEVICE.id)                                                                                 \
+    F(WHOLE, blocks, DEVICE.count)                                                                                 \
+    F(WHOLE, peak_ns, r->curve->peak_ns)                                                                           \
+    IF(DEVICE.reserved_most >= 0, WHOLE, reserved_most, DEVICE.reserved_most)                                      \
+    IF(STEP_AT_PEAK >= 0, WHOLE, step, STEP_AT_PEAK)                                                               \
+    F(LINE, , )                                                                                                    \
+    F(OBJECT, peak, (sum, &r->curve->peak))                                                                        \
+    F(OBJECT, highest, (sum, &r->curve->most))                                                                     \
+    F(OBJECT, begin, (sum, &r->curve->begin))                                                                      \
+    F(OBJECT, end, (sum, &r->curve->end))                                                                          \
+    F(LINE, , )                                                                                                    \
+    F(LINES, live_at_peak,                                                                                         \
+      (group, kp_mem_groups_shown(r->live, r->show), &(struct memjson_group){r->view, &r->live->rows[i], false}))  \
+    F(LINE, , )                                                                                                    \
+    F(LINES, leaks,                                                                                                \
+      (group, kp_mem_groups_shown(r->leaks, r->show), &(struct memjson_group){r->view, &r->leaks->rows[i], true})) \
+    F(LINE, , )                                                                                                    \
+    F(LIST, out_of_memory,                                                                                         \
+      (out, r->view->out_count,                                                                                    \
+       r->view->outs[i].device == r->device ? &(struct memjson_out){r->view, &r->view->outs[i]} : NULL))           \
+    F(LINE, , )                                                                                                    \
     F(OTHER, timeline, (KP_TYPE_ARRAY(KP_TYPE_ARRAY(KP_TYPE("integer"))), timeline_put, r))
 KP_FIELDS(device, struct memjson_item, DEVICE_ROWS)
 
@@ -122,7 +118,7 @@ static void devices_put(struct kp_jsonout *j, const char *key, const struct memj
     for (size_t d = 0; d < r->view->device_count; d++) {
         struct kp_mem_curve curve;
         struct kp_mem_groups live, leaks;
-        if (r->show->device >= 0 && (size_t)r->show->device != d) continue;
+        if (!kp_mem_shows(r->show, d)) continue;
         kp_mem_curve_build(&curve, r->view, d, r->show->from_ns, r->show->to_ns);
         kp_mem_groups_live(&live, r->view, d, curve.peak_ns);
         kp_mem_groups_leaks(&leaks, r->view, d);
@@ -163,32 +159,32 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
     fputc('\n', out);
 }
 
-static int raw_category(unsigned category) { return category == KP_MEM_BEFORE ? KP_MEM_UNKNOWN : (int)category; }
+struct raw_out {
+    FILE *to;
+    const char *comma;
+};
 
-/* Writes [time or -1, action, bytes, category]. Actions: 1 before the window, 2 allocated, 4 freed. torch lacks our
- * last category, which becomes Unknown. */
+/* [time or -1, action, bytes, category]. Actions: 1 before the window, 2 allocated, 4 freed. torch lacks our last
+ * category, which becomes Unknown. */
+static void raw_put(struct raw_out *o, int64_t at_ns, int action, int64_t bytes, unsigned category)
+{
+    fprintf(o->to, "%s[%" PRId64 ", %d, %" PRId64 ", %u]", o->comma, at_ns, action, bytes,
+            category == KP_MEM_BEFORE ? (unsigned)KP_MEM_UNKNOWN : category);
+    o->comma = ", ";
+}
+
 void kp_memjson_raw(FILE *out, const struct kp_memview *view, size_t device)
 {
+    struct raw_out raw = {out, ""};
     struct kp_mem_curve c;
     const struct kp_mem_device *d = &view->devices[device];
-    const char *comma = "";
     kp_mem_curve_build(&c, view, device, INT64_MIN + 1, INT64_MAX - 1);
     fputc('[', out);
-    if (d->before_bytes) {
-        fprintf(out, "[-1, 1, %" PRId64 ", %d]", d->before_bytes, KP_MEM_UNKNOWN);
-        comma = ", ";
-    }
-    for (size_t i = d->first; i < d->first + d->count && view->blocks[i].from_ns == INT64_MIN; i++) {
-        fprintf(out, "%s[-1, 1, %" PRId64 ", %d]", comma, view->blocks[i].bytes,
-                raw_category(view->blocks[i].category));
-        comma = ", ";
-    }
-    for (size_t i = 0; i < c.count; i++) {
-        const struct kp_mem_point *p = &c.points[i];
-        fprintf(out, "%s[%" PRId64 ", %d, %" PRId64 ", %d]", comma, p->at_ns, p->bytes < 0 ? 4 : 2, p->bytes,
-                raw_category(p->category));
-        comma = ", ";
-    }
+    if (d->before_bytes) raw_put(&raw, -1, 1, d->before_bytes, KP_MEM_BEFORE);
+    for (size_t i = d->first; i < d->first + d->count && view->blocks[i].from_ns == INT64_MIN; i++)
+        raw_put(&raw, -1, 1, view->blocks[i].bytes, view->blocks[i].category);
+    for (size_t i = 0; i < c.count; i++)
+        raw_put(&raw, c.points[i].at_ns, c.points[i].bytes < 0 ? 4 : 2, c.points[i].bytes, c.points[i].category);
     fputs("]\n", out);
     kp_mem_curve_fini(&c);
 }

@@ -79,11 +79,6 @@ static void categories_put(const struct memory_page *p)
     fputs("</tfoot></table></div>\n", p->out);
 }
 
-static size_t rows_shown(const struct memory_page *p, const struct kp_mem_groups *g)
-{
-    return p->show->row_limit < 0 || (size_t)p->show->row_limit > g->count ? g->count : (size_t)p->show->row_limit;
-}
-
 static bool has_places(const struct kp_mem_groups *g)
 {
     for (size_t i = 0; i < g->count; i++)
@@ -109,14 +104,12 @@ static void places_head(FILE *out, bool places)
 
 static void rest_put(const struct memory_page *p, const struct kp_mem_groups *g, size_t shown)
 {
-    int64_t bytes = 0;
-    size_t blocks = 0;
-    for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
+    const struct kp_mem_group rest = kp_mem_groups_rest(g, shown);
     const size_t more = g->count - shown;
     if (!more) return;
     fputs("<tr>", p->out);
-    size_put(p->out, bytes);
-    fprintf(p->out, "<td class=\"n\">%zu</td><td colspan=\"5\">%zu more row%s</td></tr>\n", blocks, more,
+    size_put(p->out, rest.bytes);
+    fprintf(p->out, "<td class=\"n\">%zu</td><td colspan=\"5\">%zu more row%s</td></tr>\n", rest.count, more,
             kp_units_s(more));
 }
 
@@ -124,7 +117,7 @@ static void live_put(const struct memory_page *p, size_t device)
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, p->view, device, p->curve.peak_ns);
-    const size_t shown = rows_shown(p, &g);
+    const size_t shown = kp_mem_groups_shown(&g, p->show);
     const bool places = has_places(&g);
     table_open(p->out, "Live at the peak, by op",
                places ? NULL : "kprof run --with-stack adds the module and the line of the program.");
@@ -169,7 +162,7 @@ static void leaks_put(const struct memory_page *p, size_t device)
     }
     kp_mem_groups_leaks(&g, p->view, device);
     const bool places = has_places(&g);
-    const size_t shown = rows_shown(p, &g);
+    const size_t shown = kp_mem_groups_shown(&g, p->show);
     if (!g.count) {
         fputs("<h3>Nothing grows from step to step</h3>\n", p->out);
     } else {
@@ -194,7 +187,7 @@ static void outs_put(const struct memory_page *p, size_t device)
         char wanted[32], had[32];
         if (o->device != device || o->at_ns < p->show->from_ns || o->at_ns > p->show->to_ns) continue;
         fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s requested, %s in use, in ",
-                (double)(o->at_ns - p->view->zero_ns) / 1e6, kp_units_bytes(wanted, sizeof wanted, o->bytes),
+                kp_mem_ms(p->view, o->at_ns), kp_units_bytes(wanted, sizeof wanted, o->bytes),
                 kp_units_bytes(had, sizeof had, o->allocated));
         kp_html_text(p->out, o->place.op < 0 ? "no op" : kp_mem_op_name(p->view, o->place.op));
         fputs("</p>\n", p->out);
@@ -208,8 +201,7 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
     char size[32];
     const long step = kp_mem_step_at(p->view, p->curve.peak_ns);
     fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %.3f ms", d->name,
-            kp_units_bytes(size, sizeof size, p->curve.peak.total),
-            (double)(p->curve.peak_ns - p->view->zero_ns) / 1e6);
+            kp_units_bytes(size, sizeof size, p->curve.peak.total), kp_mem_ms(p->view, p->curve.peak_ns));
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
     fprintf(p->out, "; %zu block%s recorded", d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0)
@@ -294,7 +286,7 @@ void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_
     if (view && view->no_addresses)
         fputs("<p>Some events of memory have no address (traces of 2021): they are left out.</p>\n", out);
     for (size_t d = 0; view && d < view->device_count; d++)
-        if (show->device < 0 || (size_t)show->device == d) device_put(&p, d);
+        if (kp_mem_shows(show, d)) device_put(&p, d);
     if (heap) {
         fputs("<h2>Heap of the host</h2>\n", out);
         heap_put(out, heap);

@@ -14,9 +14,6 @@
 enum { NAME_WIDTH = 40, PLACE_WIDTH = 60, PLACE_BYTES = 256 };
 #define PLACE_TITLE "Module, call site"
 
-/* The time that --from and --to take, and that `kprof events` prints. */
-static double at_ms(const struct kp_memview *view, int64_t ns) { return (double)(ns - view->zero_ns) / 1e6; }
-
 static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, size_t bytes)
 {
     long step = kp_mem_step_at(view, at_ns);
@@ -96,20 +93,13 @@ static void ops_put(FILE *out, const struct kp_memview *view, const struct kp_me
     kp_plain_fmt(out, "  %s\n", *op ? op : none);
 }
 
-static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
-{
-    return show->row_limit < 0 || (size_t)show->row_limit > g->count ? g->count : (size_t)show->row_limit;
-}
-
 /* gap: columns between bytes and blocks that a table has. */
 static void rest_put(FILE *out, const struct kp_mem_groups *g, size_t shown, int gap)
 {
-    int64_t bytes = 0;
-    size_t blocks = 0;
-    for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
+    const struct kp_mem_group rest = kp_mem_groups_rest(g, shown);
     const size_t more = g->count - shown;
     if (more)
-        fprintf(out, "  %12s%*s %7zu  and %zu more row%s\n", kp_units_size(bytes), gap, "", blocks, more,
+        fprintf(out, "  %12s%*s %7zu  and %zu more row%s\n", kp_units_size(rest.bytes), gap, "", rest.count, more,
                 kp_units_s(more));
 }
 
@@ -118,7 +108,7 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, view, (size_t)(c->device - view->devices), c->peak_ns);
-    const size_t shown = rows_shown(&g, show), width = place_width(out, view, &g, shown);
+    const size_t shown = kp_mem_groups_shown(&g, show), width = place_width(out, view, &g, shown);
     fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  ", "Bytes", "Blocks", "Category", (int)width,
             PLACE_TITLE);
     ops_title_put(out);
@@ -161,7 +151,7 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
     const bool has_shapes = view->tree->trace->record_shapes;
     struct kp_mem_groups g;
     kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
-    const size_t shown = rows_shown(&g, show), width = place_width(out, view, &g, shown);
+    const size_t shown = kp_mem_groups_shown(&g, show), width = place_width(out, view, &g, shown);
     const bool with_kept = is_kept_told(&g, shown);
     fprintf(out, "\n  Allocated most, freed or not, by op\n  %12s ", "Bytes");
     if (with_kept) fprintf(out, "%12s ", "At op's end");
@@ -233,7 +223,7 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
         char step[64];
         step_text(view, at[i], step, sizeof step);
         if (is_one) snprintf(step, sizeof step, "the same in all");
-        fprintf(out, "  %12.3f %-20s %12s", at_ms(view, at[i]), step, kp_units_size(slices[i].total));
+        fprintf(out, "  %12.3f %-20s %12s", kp_mem_ms(view, at[i]), step, kp_units_size(slices[i].total));
         for (unsigned k = 0, shown = 0; k < KP_MEM_CATEGORIES; k++)
             if (c->most.of[k] && has_room(out, shown++)) fprintf(out, " %17s", kp_units_size(slices[i].of[k]));
         fputc('\n', out);
@@ -252,9 +242,10 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         return;
     }
     kp_mem_groups_leaks(&g, view, device);
-    const size_t shown = rows_shown(&g, show), width = place_width(out, view, &g, shown);
+    const size_t shown = kp_mem_groups_shown(&g, show), width = place_width(out, view, &g, shown);
     if (!g.count) {
         fputs("\n  Nothing grows from step to step\n", out);
+        kp_mem_groups_fini(&g);
         return;
     }
     fprintf(out,
@@ -285,8 +276,8 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
         char step[64];
         if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
         step_text(view, o->at_ns, step, sizeof step);
-        kp_plain_fmt(out, "\n  Out of memory at %.3f ms (%s): %s requested, %s in use, in %s\n", at_ms(view, o->at_ns),
-                     step, kp_units_size(o->bytes), kp_units_size(o->allocated),
+        kp_plain_fmt(out, "\n  Out of memory at %.3f ms (%s): %s requested, %s in use, in %s\n",
+                     kp_mem_ms(view, o->at_ns), step, kp_units_size(o->bytes), kp_units_size(o->allocated),
                      o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
     }
 }
@@ -309,7 +300,7 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     step_text(view, c.peak_ns, step, sizeof step);
     if (*step == '-') snprintf(step, sizeof step, "in no step");
     fprintf(out, "%s: peak %s at %.3f ms after the profiler's start (%s)\n  %zu block%s recorded", d->name,
-            kp_units_size(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
+            kp_units_size(c.peak.total), kp_mem_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", kp_units_size(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);
@@ -332,8 +323,8 @@ void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp
         char steps[80];
         kp_units_steps(steps, sizeof steps, show->first_step, show->last_step);
         fprintf(out, "S%s: %.1f of the recording's %.1f ms (--step all shows all)\n\n", steps + 1,
-                (double)(show->to_ns - show->from_ns) / 1e6, at_ms(view, view->end_ns));
+                (double)(show->to_ns - show->from_ns) / 1e6, kp_mem_ms(view, view->end_ns));
     }
     for (size_t d = 0; d < view->device_count; d++)
-        if (show->device < 0 || (size_t)show->device == d) device_put(out, view, d, show);
+        if (kp_mem_shows(show, d)) device_put(out, view, d, show);
 }
