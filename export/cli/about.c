@@ -92,7 +92,7 @@ int kp_cmd_path(int argc, char **argv)
         fprintf(stderr, "kprof: libkprof.so not found: %s\n", library);
         return KP_EXIT_BAD_INPUT;
     }
-    if (is_json) kp_fields_put(KP_JSONOUT(stdout), NULL, &path_fields, library);
-    puts(is_json ? "" : library);
+    if (is_json) kp_fields_line(stdout, &path_fields, library);
+    else puts(library);
     return KP_EXIT_DONE;
 }

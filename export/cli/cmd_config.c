@@ -143,7 +143,7 @@ int kp_cmd_config(int argc, char **argv)
     default: return kp_opt_ended(&scan, id);
     }
     config = kp_setting_flags_read();
-    if (is_json) kp_fields_put(KP_JSONOUT(stdout), NULL, &config_fields, config), puts("");
+    if (is_json) kp_fields_line(stdout, &config_fields, config);
     else table_print(config);
     fflush(stdout);
     for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)

@@ -390,6 +390,6 @@ int kp_cmd_doctor(int argc, char **argv)
         return kp_cli_misuse("doctor", "--json and --steps do not go together: CMD prints to the same place");
     checks.program = argv + scan.at;
     if (!checks.is_json) all_check(&checks);
-    else kp_fields_put(KP_JSONOUT(stdout), NULL, &doctor_fields, &checks), puts("");
+    else kp_fields_line(stdout, &doctor_fields, &checks);
     return fails ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

@@ -176,8 +176,7 @@ const struct kp_fields *const kp_events_schema = &event_fields;
 
 static void put_json(FILE *out, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    kp_fields_put(KP_JSONOUT(out), NULL, &event_fields, &(struct event_line){trace, e});
-    fputc('\n', out);
+    kp_fields_line(out, &event_fields, &(struct event_line){trace, e});
 }
 
 /* Writes a line without its time, which is only known once the whole file was read. */

@@ -166,7 +166,7 @@ int kp_cmd_recover(int argc, char **argv)
     r->wish.places = kp_lines_places(lines);
     for (int i = 0; i < scan.count; i++) path_recover(r, argv[i]);
     kp_lines_close(lines);
-    if (r->wish.json) kp_fields_put(KP_JSONOUT(stdout), NULL, &recovered_fields, r), puts("");
+    if (r->wish.json) kp_fields_line(stdout, &recovered_fields, r);
     else if (r->traces + r->removed + r->left)
         printf("kprof: recovered %u trace%s, removed %u spool%s (*.kprof), left %u alone\n", r->traces,
                kp_units_s(r->traces), r->removed, kp_units_s(r->removed), r->left);

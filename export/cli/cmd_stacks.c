@@ -329,8 +329,7 @@ static int stacks_write(struct stacks_command *s)
     s->to = file.to;
     s->paths = kp_calltree_open();
     s->flame = s->form == FORM_FOLDED || s->form == FORM_JSON ? NULL : kp_flame_open();
-    if (s->form == FORM_JSON)
-        kp_fields_put(KP_JSONOUT(s->to), NULL, &answer_fields, &(struct stacks_answer){s}), fputc('\n', s->to);
+    if (s->form == FORM_JSON) kp_fields_line(s->to, &answer_fields, &(struct stacks_answer){s});
     else stacks_make(s);
     const bool is_any = s->traces && (s->stacks || s->is_torch), is_drawn = s->flame;
     if (s->flame) kp_flame_close(s->flame);

@@ -13,6 +13,12 @@ void kp_fields_put(struct kp_jsonout *j, const char *key, const struct kp_fields
     kp_jsonout_close(j, '}');
 }
 
+void kp_fields_line(FILE *out, const struct kp_fields *fields, const void *item)
+{
+    kp_fields_put(KP_JSONOUT(out), NULL, fields, item);
+    fputc('\n', out);
+}
+
 /* ---- the schema ---- */
 
 static void object_schema(struct kp_jsonout *j, const char *key, const struct kp_fields *fields);

@@ -59,6 +59,7 @@ struct kp_fields {
 
 /* Writes an item as an object; NULL: null, or nothing in an array. */
 void kp_fields_put(struct kp_jsonout *j, const char *key, const struct kp_fields *fields, const void *item);
+void kp_fields_line(FILE *out, const struct kp_fields *fields, const void *item); /* an object on a line */
 /* Writes the JSON Schema of a command's output, each value of which is an object of one of these, up to NULL. */
 void kp_fields_schema(FILE *out, const struct kp_fields *const *each);
 

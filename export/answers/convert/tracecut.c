@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "collector/base/kp_search.h"
 #include "collector/base/kp_fnv.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/parse/kineto_parse.h"
@@ -63,16 +64,15 @@ static bool is_other_step(const struct trace_cut *t, const struct kp_raw_event *
     return number < t->cut->first_step || number > t->cut->last_step;
 }
 
+static bool has_ended(const void *span, const void *ns)
+{
+    return ((const struct kp_time_span *)span)->end_ns <= *(const int64_t *)ns;
+}
+
 /* The first span that ends after a time. */
 static size_t span_after(const struct kp_spans *spans, int64_t at_ns)
 {
-    size_t low = 0, high = spans->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (spans->of[middle].end_ns > at_ns) high = middle;
-        else low = middle + 1;
-    }
-    return low;
+    return kp_search(spans->of, sizeof *spans->of, spans->count, has_ended, &at_ns);
 }
 
 static uint64_t text_hash(uint64_t hash, struct kp_jsonvalue text)

@@ -124,8 +124,4 @@ KP_FIELDS(diff, struct kp_diff, DIFF)
 
 const struct kp_fields *const kp_diff_schema = &diff_fields;
 
-void kp_diff_json(FILE *out, const struct kp_diff *d)
-{
-    kp_fields_put(KP_JSONOUT(out), NULL, &diff_fields, d);
-    fputc('\n', out);
-}
+void kp_diff_json(FILE *out, const struct kp_diff *d) { kp_fields_line(out, &diff_fields, d); }

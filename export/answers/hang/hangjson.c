@@ -85,6 +85,5 @@ const struct kp_fields *const kp_hang_schema = &hang_fields;
 
 void kp_hang_json(FILE *out, const struct kp_hang *h, const struct kp_hang_verdict *v)
 {
-    kp_fields_put(KP_JSONOUT(out), NULL, &hang_fields, &(struct hang_answer){h, v});
-    fputc('\n', out);
+    kp_fields_line(out, &hang_fields, &(struct hang_answer){h, v});
 }

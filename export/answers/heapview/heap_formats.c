@@ -217,11 +217,7 @@ KP_FIELDS(profile, struct kp_profile, PROFILE)
 
 const struct kp_fields *const kp_profile_schema = &profile_fields;
 
-void kp_profile_json(const struct kp_profile *p, FILE *out)
-{
-    kp_fields_put(KP_JSONOUT(out), NULL, &profile_fields, p);
-    fputc('\n', out);
-}
+void kp_profile_json(const struct kp_profile *p, FILE *out) { kp_fields_line(out, &profile_fields, p); }
 
 /* --- heaptrack --- */
 

@@ -155,8 +155,7 @@ const struct kp_fields *const kp_memjson_schema = &memory_fields;
 
 void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
-    kp_fields_put(KP_JSONOUT(out), NULL, &memory_fields, &(struct memjson_item){.view = view, .show = show});
-    fputc('\n', out);
+    kp_fields_line(out, &memory_fields, &(struct memjson_item){.view = view, .show = show});
 }
 
 struct raw_out {

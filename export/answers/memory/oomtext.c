@@ -165,8 +165,4 @@ KP_FIELDS(oom, struct kp_oom, OOM)
 
 const struct kp_fields *const kp_oom_schema = &oom_fields;
 
-void kp_oom_json(FILE *out, const struct kp_oom *o)
-{
-    kp_fields_put(KP_JSONOUT(out), NULL, &oom_fields, o);
-    fputc('\n', out);
-}
+void kp_oom_json(FILE *out, const struct kp_oom *o) { kp_fields_line(out, &oom_fields, o); }

@@ -63,6 +63,5 @@ void kp_rankjson_print(FILE *out, const struct kp_rankwaits *w, const char *stan
                            .missing = lacks ? kp_rankwaits_missing(missing, sizeof missing, w) : NULL,
                            .late = kp_rankwaits_most(w),
                            .is_compared = is_several && !lacks && !stands};
-    kp_fields_put(KP_JSONOUT(out), NULL, &ranks_fields, &all);
-    fputc('\n', out);
+    kp_fields_line(out, &ranks_fields, &all);
 }

@@ -459,11 +459,7 @@ KP_FIELDS(why, struct kp_why, WHY)
 
 const struct kp_fields *const kp_why_schema = &why_fields;
 
-void kp_why_json(FILE *out, const struct kp_why *why)
-{
-    kp_fields_put(KP_JSONOUT(out), NULL, &why_fields, why);
-    fputc('\n', out);
-}
+void kp_why_json(FILE *out, const struct kp_why *why) { kp_fields_line(out, &why_fields, why); }
 
 void kp_why_fini(struct kp_why *why)
 {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "collector/base/kp_search.h"
 #include "export/answers/stacks/eventpart.h"
 #include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/walllanes.h"
@@ -222,23 +223,17 @@ static void idle_add(struct wall *w, const struct moment *wait, uint32_t idle, e
     w->where = KP_WALL_HOST;
 }
 
-/* The first moment of autograd's threads that ends after `ns`. */
-static size_t busy_from(const struct wall *w, int64_t ns)
+static bool has_ended(const void *moment, const void *ns)
 {
-    size_t low = 0, high = w->busy.count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (w->busy.of[middle].to <= ns) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return ((const struct moment *)moment)->to <= *(const int64_t *)ns;
 }
 
 /* Gives a wait to what autograd's threads did in it. What is left is `idle`'s: backward between two of their ops. */
 static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, uint32_t idle)
 {
     int64_t now = wait->from;
-    const size_t first = w->is_main ? busy_from(w, wait->from) : w->busy.count;
+    const size_t first =
+        w->is_main ? kp_search(w->busy.of, sizeof *w->busy.of, w->busy.count, has_ended, &wait->from) : w->busy.count;
     for (size_t i = first; i < w->busy.count && w->busy.of[i].from < wait->to; i++) {
         const struct moment *b = &w->busy.of[i];
         const int64_t from = b->from > now ? b->from : now, to = b->to < wait->to ? b->to : wait->to;

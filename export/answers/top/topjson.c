@@ -215,8 +215,4 @@ KP_FIELDS(report, struct kp_top_report, REPORT)
 
 const struct kp_fields *const kp_top_schema = &report_fields;
 
-void kp_top_json_print(FILE *out, const struct kp_top_report *r)
-{
-    kp_fields_put(KP_JSONOUT(out), NULL, &report_fields, r);
-    fputc('\n', out);
-}
+void kp_top_json_print(FILE *out, const struct kp_top_report *r) { kp_fields_line(out, &report_fields, r); }

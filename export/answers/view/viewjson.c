@@ -69,8 +69,7 @@ int kp_view_json(FILE *out, struct kp_tree *tree, const struct kp_advice *advice
     const int rc = kp_view_make(&view, tree, advice, label, why, why_bytes);
     if (rc == 0) {
         for (int i = 0; i < KP_VIEW_TABS; i++) kp_view_open_all(&view.tabs[i], true);
-        kp_fields_put(KP_JSONOUT(out), NULL, &view_fields, &(struct viewjson){&view, label});
-        fputc('\n', out);
+        kp_fields_line(out, &view_fields, &(struct viewjson){&view, label});
     }
     kp_view_fini(&view);
     return rc;

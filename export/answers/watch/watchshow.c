@@ -154,8 +154,4 @@ KP_FIELDS(watch, struct kp_watch, WATCH)
 
 const struct kp_fields *const kp_watch_schema = &watch_fields;
 
-void kp_watch_json(FILE *out, const struct kp_watch *w)
-{
-    kp_fields_put(KP_JSONOUT(out), NULL, &watch_fields, w);
-    fputc('\n', out);
-}
+void kp_watch_json(FILE *out, const struct kp_watch *w) { kp_fields_line(out, &watch_fields, w); }

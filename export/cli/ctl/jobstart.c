@@ -445,12 +445,6 @@ struct job_said {
 KP_FIELDS(said, struct job_said, SAID)
 /* clang-format on */
 
-static void answer_put(const struct job_said *said)
-{
-    kp_fields_put(KP_JSONOUT(stdout), NULL, &said_fields, said);
-    puts("");
-}
-
 static void start_say(const struct jobstart *j, bool is_json)
 {
     const struct kp_job_call *const call = &j->lead.call;
@@ -460,7 +454,7 @@ static void start_say(const struct jobstart *j, bool is_json)
     const time_t at = (time_t)(call->at_ms / 1000);
     struct tm local;
     if (is_json) {
-        answer_put(&(struct job_said){ranks, j->count - ranks, call});
+        kp_fields_line(stdout, &said_fields, &(struct job_said){ranks, j->count - ranks, call});
         return;
     }
     if (call->steps) snprintf(steps, sizeof steps, " %lu %s", call->steps, call->target ? "steps" : "s");
@@ -476,7 +470,7 @@ static int stop_say(const struct jobstart *j, bool is_json)
     uint32_t stopped = 0;
     for (uint32_t i = 0; i < j->count; i++) stopped += j->members[i].is_in && !j->members[i].answer.err;
     if (!stopped) return kp_cli_fail("ctl", "nothing is recorded or asked for in %u ranks", ranks_in(j));
-    if (is_json) answer_put(&(struct job_said){.ranks = stopped});
+    if (is_json) kp_fields_line(stdout, &said_fields, &(struct job_said){.ranks = stopped});
     else kp_cli_say(stdout, "%u ranks stopped", stopped);
     return KP_EXIT_DONE;
 }

@@ -35,8 +35,7 @@ const struct kp_fields *const kp_written_schema = &written_fields;
 
 void kp_written_say(const struct kp_written *w)
 {
-    kp_fields_put(KP_JSONOUT(stdout), NULL, &written_fields, w);
-    fputc('\n', stdout);
+    kp_fields_line(stdout, &written_fields, w);
     fflush(stdout);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/base/kp_fnv.h"
+#include "collector/base/kp_search.h"
 #include "export/read/kineto/kineto_words.h"
 
 /* `args` is as the parser keeps it: without blanks, and quotes in texts are escaped. */
@@ -120,15 +121,14 @@ void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, s
     collective_read(t, work, args, bytes);
 }
 
+static bool is_work_before(const void *work, const void *event)
+{
+    return ((const struct kp_kineto_work *)work)->event < *(const uint32_t *)event;
+}
+
 static size_t work_from(const struct kp_kineto *t, uint32_t event)
 {
-    size_t low = 0, high = t->work_count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (t->works[middle].event < event) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return kp_search(t->works, sizeof *t->works, t->work_count, is_work_before, &event);
 }
 
 const struct kp_kineto_work *kp_kineto_work_of(const struct kp_kineto *t, uint32_t event)

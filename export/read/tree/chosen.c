@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "collector/base/kp_search.h"
 #include "export/read/frames/framename.h"
 #include "export/read/kineto/kineto_windows.h"
 #include "export/read/frames/modulename.h"
@@ -563,15 +564,14 @@ void kp_chosen_count_passes(struct kp_chosen *chosen, const struct kp_tree *tree
         chosen->passes += tree->nodes[i].name == model && is_pass(chosen, tree, (int32_t)i, longest_ns);
 }
 
+static bool has_ended(const void *step, const void *ns)
+{
+    return ((const struct kp_step *)step)->end_ns <= *(const int64_t *)ns;
+}
+
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (steps[middle].end_ns <= ns) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return kp_search(steps, sizeof *steps, count, has_ended, &ns);
 }
 
 size_t kp_step_at(const struct kp_step *steps, size_t count, int64_t ns)
