@@ -66,13 +66,12 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
 static void size_tell(const char *path)
 {
     struct stat st;
-    char size[32];
     if (!path || strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < LARGE_BYTES)
         return;
     kp_cli_say(stderr,
                "kprof html: that is %s; of fewer steps it is smaller: kprof slice --step A-B cuts them out of a trace, "
                "kprof run --schedule records them alone",
-               kp_units_bytes(size, sizeof size, st.st_size));
+               kp_units_size(st.st_size));
 }
 
 static int html_write(struct html_command *h, char **files, int count)

@@ -50,9 +50,7 @@ const char *kp_diff_verdict_text(const struct kp_diff_row *row)
 static const char *amount_text(char *out, const struct kp_diff_row *row, double amount, bool with_sign)
 {
     const char *sign = with_sign && amount >= 0 ? "+" : "";
-    char bytes[CELL_BYTES];
-    if (kp_diff_is_bytes(row->group))
-        snprintf(out, CELL_BYTES, "%s%s", sign, kp_units_bytes(bytes, sizeof bytes, (int64_t)amount));
+    if (kp_diff_is_bytes(row->group)) snprintf(out, CELL_BYTES, "%s%s", sign, kp_units_size((int64_t)amount));
     else snprintf(out, CELL_BYTES, "%s%.3f", sign, amount / 1e6);
     return out;
 }

@@ -76,7 +76,6 @@ enum { WIDTH = 1000, PANEL = 420, HEAD = 34, BELOW = 36 };
 
 static void panel_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, size_t device, int y)
 {
-    char size[32];
     struct kp_mem_curve curve;
     kp_mem_curve_build(&curve, view, device, show->from_ns, show->to_ns);
     fprintf(out,
@@ -85,8 +84,8 @@ static void panel_put(FILE *out, const struct kp_memview *view, const struct kp_
             "<text class=\"without\" x=\"12\" y=\"%d\">A browser draws the curve: open this file in one.</text>\n"
             "<text class=\"told\" x=\"12\" y=\"%d\"></text><svg x=\"12\" y=\"%d\" class=\"curve\" tabindex=\"0\" "
             "role=\"slider\" aria-label=\"Memory over time\"></svg>\n<metadata>",
-            y, HEAD + 18, curve.device->name, kp_units_bytes(size, sizeof size, curve.peak.total),
-            kp_mem_ms(view, curve.peak_ns), HEAD + 48, HEAD + BELOW, HEAD + BELOW + 8);
+            y, HEAD + 18, curve.device->name, kp_units_size(curve.peak.total), kp_mem_ms(view, curve.peak_ns),
+            HEAD + 48, HEAD + BELOW, HEAD + BELOW + 8);
     kp_memdraw_data(out, view, show, &curve);
     fputs("</metadata></g>\n", out);
     kp_mem_curve_fini(&curve);

@@ -21,11 +21,7 @@ struct memory_page {
     struct kp_mem_curve curve;
 };
 
-static void size_put(FILE *out, int64_t bytes)
-{
-    char text[32];
-    fprintf(out, "<td class=\"n\">%s</td>", kp_units_bytes(text, sizeof text, bytes));
-}
+static void size_put(FILE *out, int64_t bytes) { fprintf(out, "<td class=\"n\">%s</td>", kp_units_size(bytes)); }
 
 static void text_cell(FILE *out, const char *text)
 {
@@ -184,11 +180,9 @@ static void outs_put(const struct memory_page *p, size_t device)
 {
     for (size_t i = 0; i < p->view->out_count; i++) {
         const struct kp_mem_out *o = &p->view->outs[i];
-        char wanted[32], had[32];
         if (o->device != device || o->at_ns < p->show->from_ns || o->at_ns > p->show->to_ns) continue;
         fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s requested, %s in use, in ",
-                kp_mem_ms(p->view, o->at_ns), kp_units_bytes(wanted, sizeof wanted, o->bytes),
-                kp_units_bytes(had, sizeof had, o->allocated));
+                kp_mem_ms(p->view, o->at_ns), kp_units_size(o->bytes), kp_units_size(o->allocated));
         kp_html_text(p->out, o->place.op < 0 ? "no op" : kp_mem_op_name(p->view, o->place.op));
         fputs("</p>\n", p->out);
     }
@@ -198,14 +192,12 @@ static void outs_put(const struct memory_page *p, size_t device)
 
 static void facts_put(const struct memory_page *p, const struct kp_mem_device *d)
 {
-    char size[32];
     const long step = kp_mem_step_at(p->view, p->curve.peak_ns);
-    fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %.3f ms", d->name,
-            kp_units_bytes(size, sizeof size, p->curve.peak.total), kp_mem_ms(p->view, p->curve.peak_ns));
+    fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %.3f ms", d->name, kp_units_size(p->curve.peak.total),
+            kp_mem_ms(p->view, p->curve.peak_ns));
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
     fprintf(p->out, "; %zu block%s recorded", d->count, kp_units_s(d->count));
-    if (d->reserved_most >= 0)
-        fprintf(p->out, ", at most %s reserved", kp_units_bytes(size, sizeof size, d->reserved_most));
+    if (d->reserved_most >= 0) fprintf(p->out, ", at most %s reserved", kp_units_size(d->reserved_most));
     fprintf(p->out, ".%s</p>\n", d->knows_before ? "" : " " KP_MEM_BEFORE_MISSING);
 }
 

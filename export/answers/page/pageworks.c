@@ -30,14 +30,13 @@ static void sides_add(struct work_text *t, const char *what, const uint32_t *sid
 
 static void work_say(struct work_text *t, const struct kp_kineto_work *work, int64_t ns)
 {
-    char bytes[32];
     sides_add(t, "grid", work->grid);
     sides_add(t, "block", work->block);
     if (work->registers > 0) item_add(t, "%" PRId32 " registers a thread", work->registers);
     if (work->local_bytes > 0) item_add(t, "%" PRId32 " bytes of them or arrays in memory", work->local_bytes);
-    if (work->shared >= 0) item_add(t, "%s shared memory a block", kp_units_bytes(bytes, sizeof bytes, work->shared));
+    if (work->shared >= 0) item_add(t, "%s shared memory a block", kp_units_size(work->shared));
     if (work->occupancy >= 0) item_add(t, "est. occupancy %.0f %%", (double)work->occupancy);
-    if (work->bytes > 0) item_add(t, "%s", kp_units_bytes(bytes, sizeof bytes, work->bytes));
+    if (work->bytes > 0) item_add(t, "%s", kp_units_size(work->bytes));
     if (work->bytes > 0 && ns > 0) item_add(t, "%.3g GB/s", (double)work->bytes / (double)ns);
 }
 

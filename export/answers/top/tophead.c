@@ -69,10 +69,9 @@ static bool are_calls(const struct kp_top_report *r)
 /* What a server's user asks of it. Of a few calls they tell no more than the least and the most. */
 static void percentiles_print(FILE *out, const char *before, struct kp_percentiles p, const char *after)
 {
-    char a[40], b[40], c[40];
     if (p.count < PERCENTILES_LEAST) return;
-    fprintf(out, "%sp50 %s, p90 %s, p99 %s%s", before, kp_units_span(a, sizeof a, (int64_t)p.p50_ns),
-            kp_units_span(b, sizeof b, (int64_t)p.p90_ns), kp_units_span(c, sizeof c, (int64_t)p.p99_ns), after);
+    fprintf(out, "%sp50 %s, p90 %s, p99 %s%s", before, kp_units_ms(p.p50_ns), kp_units_ms(p.p90_ns),
+            kp_units_ms(p.p99_ns), after);
 }
 
 /* Steps are calls, and the program ended by itself: then no call was open behind the last one. */
@@ -86,10 +85,9 @@ static bool is_after_calls(const struct kp_top_report *r)
 static void outside_calls_print(FILE *out, const struct kp_chosen *chosen)
 {
     const size_t calls = chosen->outside_calls;
-    char text[40];
     fputs("; outside whole steps ", out);
     if (calls) fprintf(out, "%zu more call%s, ", calls, kp_units_s(calls));
-    fputs(kp_units_span(text, sizeof text, chosen->outside_ns), out);
+    fputs(kp_units_ms((double)chosen->outside_ns), out);
     if (calls)
         fprintf(out, " (with %s %.1f %%)", calls == 1 ? "it" : "them", 100 * kp_chosen_steps_share(chosen, true));
     fputs(": --step all", out);
@@ -148,10 +146,9 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
     if (choice->within) {
         kp_plain_fmt(out, ", within %s", choice->within);
         const size_t calls = r->chosen->within_calls;
-        char each[40];
         if (calls)
             fprintf(out, ": %zu call%s, %s each", calls, kp_units_s(calls),
-                    kp_units_span(each, sizeof each, kp_chosen_call_ns(r->chosen)));
+                    kp_units_ms((double)kp_chosen_call_ns(r->chosen)));
         percentiles_print(out, " (", kp_percentiles_of_calls(r->chosen), ")");
         passes_print(out, r->chosen);
         if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
@@ -172,19 +169,17 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
     const int64_t late_ns = s->when_ns ? s->when_ns - r->top->trace->start_ns : 0;
     const bool is_late = late_ns > s->wall_ns / 10 && s->before_ns > s->wall_ns / 10;
     const char *const source = fact_of(r, "kprof.step_source");
-    char text[40];
     if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
     const struct kp_partsteps *parts = &r->chosen->parts;
-    fprintf(out, "outside  %s before step %ld", kp_units_span(text, sizeof text, s->before_ns), s->first_step);
+    fprintf(out, "outside  %s before step %ld", kp_units_ms((double)s->before_ns), s->first_step);
     if (parts->has_startup && source && strcmp(source, "module") == 0)
         fputs(" (start-up and calls that are not counted)", out);
     else if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
-    else if (is_late)
-        fprintf(out, " (start-up; before it %s without an event)", kp_units_span(text, sizeof text, late_ns));
+    else if (is_late) fprintf(out, " (start-up; before it %s without an event)", kp_units_ms((double)late_ns));
     else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
-    fprintf(out, ", %s after step %ld", kp_units_span(text, sizeof text, s->after_ns), s->last_step);
+    fprintf(out, ", %s after step %ld", kp_units_ms((double)s->after_ns), s->last_step);
     if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);
-    if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", kp_units_span(text, sizeof text, between_ns));
+    if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", kp_units_ms((double)between_ns));
     fputs(r->top->is_of_steps ? " (not in the table; --step all shows it)\n" : "\n", out);
 }
 
@@ -273,9 +268,7 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
 /* "; mean 5 ms, as in the rows": where it is far from the median. */
 static void mean_print(FILE *out, int64_t mean_ns, int64_t median_ns)
 {
-    char text[40];
-    if (llabs(mean_ns - median_ns) > median_ns / 10)
-        fprintf(out, "mean %s; ", kp_units_span(text, sizeof text, mean_ns));
+    if (llabs(mean_ns - median_ns) > median_ns / 10) fprintf(out, "mean %s; ", kp_units_ms((double)mean_ns));
 }
 
 /* Of a schedule nothing else tells how much of the run the other phases take. */
@@ -298,14 +291,12 @@ static void phases_print(FILE *out, const struct kp_top_report *r)
 static void runs_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_kineto_runs *runs = r->runs;
-    char a[40], b[40];
     if (!runs || !runs->count) return;
-    fprintf(out, "a run    %s", kp_units_span(a, sizeof a, runs->median_ns));
+    fprintf(out, "a run    %s", kp_units_ms((double)runs->median_ns));
     if (runs->count > 1) {
         fprintf(out, " (median of %zu; ", runs->count);
         mean_print(out, runs->mean_ns, runs->median_ns);
-        fprintf(out, "%s to %s)", kp_units_span(a, sizeof a, runs->least_ns),
-                kp_units_span(b, sizeof b, runs->most_ns));
+        fprintf(out, "%s to %s)", kp_units_ms((double)runs->least_ns), kp_units_ms((double)runs->most_ns));
     }
     fprintf(out, ", from the start of the phase to its end%s\n",
             runs->has_parts ? ", without the phases inside it" : "");
@@ -325,21 +316,19 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const char *of = "step     ";
-    char a[40], b[40];
     if (r->choice->within) of = r->top->calls == s->steps ? "call     " : "per step ";
-    fprintf(out, "%s%s (median; ", of, kp_units_span(a, sizeof a, s->step_median_ns));
+    fprintf(out, "%s%s (median; ", of, kp_units_ms((double)s->step_median_ns));
     mean_print(out, s->step_mean_ns, s->step_median_ns);
-    fprintf(out, "%s to %s)", kp_units_span(a, sizeof a, s->step_least_ns),
-            kp_units_span(b, sizeof b, s->step_most_ns));
+    fprintf(out, "%s to %s)", kp_units_ms((double)s->step_least_ns), kp_units_ms((double)s->step_most_ns));
     if (s->step_most_ns / 3 > s->step_median_ns / 2) {
         fprintf(out, ". Slowest: step %ld", s->slowest_step);
         if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / KP_NOCORE_TOLD_PART)
-            fprintf(out, ", which waited %s for a CPU core", kp_units_span(a, sizeof a, s->slowest_no_core_ns));
+            fprintf(out, ", which waited %s for a CPU core", kp_units_ms((double)s->slowest_no_core_ns));
     }
     fputs("\n", out);
     if (r->gpu_step_ns > 0)
         fprintf(out, "         The host runs ahead of the GPU, where a step takes %s (mean)\n",
-                kp_units_span(a, sizeof a, (int64_t)r->gpu_step_ns));
+                kp_units_ms(r->gpu_step_ns));
     if (are_calls(r) && !r->choice->within)
         percentiles_print(out, "         ", kp_percentiles_of_steps(r->chosen), "\n");
 }
@@ -372,31 +361,28 @@ static void bare_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const double times = s->bare_ns > 0 ? (double)s->step_median_ns / (double)s->bare_ns : 0;
-    char text[40];
     if (times < KP_BARE_MUCH || r->choice->within) return;
     fprintf(
         out,
         "         Before the recording a step took %s (median of %ld steps), now %.2f times as long: by recording, by "
         "other programs, or by its own work\n",
-        kp_units_span(text, sizeof text, s->bare_ns), s->bare_steps, times);
+        kp_units_ms((double)s->bare_ns), s->bare_steps, times);
 }
 
 /* Of a function that is known from stacks alone only its ops are, so their time is no wall time. */
 static void wall_print(FILE *out, const struct kp_top_report *r)
 {
-    char text[40];
     const char *const of = !r->choice->within ? ": wall time " : r->chosen->is_by_stacks ? "ops      " : "wall     ";
-    fprintf(out, "%s%s", of, kp_units_span(text, sizeof text, r->summary->wall_ns));
+    fprintf(out, "%s%s", of, kp_units_ms((double)r->summary->wall_ns));
 }
 
 /* A single step that was asked for, or is alone. */
 static void no_core_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
-    char all[40], waits[40];
     if (r->choice->within || s->no_core_ns <= s->step_most_ns / KP_NOCORE_TOLD_PART) return;
     fprintf(out, "         step %ld lasted %s and waited %s of that for a CPU core\n", s->first_step,
-            kp_units_span(all, sizeof all, s->step_most_ns), kp_units_span(waits, sizeof waits, s->no_core_ns));
+            kp_units_ms((double)s->step_most_ns), kp_units_ms((double)s->no_core_ns));
 }
 
 /* How long, and how many steps: the end of the first line, or a line of what was asked for. */
@@ -424,7 +410,6 @@ static void wall_line_print(FILE *out, const struct kp_top_report *r)
 static void steps_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
-    char a[40], b[40];
     hint_print(out, r);
     if (s->steps == 1 && r->chosen->ended_by && r->choice->first_step >= 0)
         fprintf(out, "         step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", s->first_step,
@@ -440,7 +425,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
         fprintf(out,
                 "         step %ld took %s, the others %s: it may include warm-up or an evaluation (--step %ld-%ld "
                 "leaves it out)\n",
-                s->first_step, kp_units_span(a, sizeof a, s->first_ns), kp_units_span(b, sizeof b, s->rest_median_ns),
+                s->first_step, kp_units_ms((double)s->first_ns), kp_units_ms((double)s->rest_median_ns),
                 s->first_step + 1, s->last_step);
 }
 
@@ -472,7 +457,7 @@ static void no_gpu_print(FILE *out, const struct kp_top_report *r)
 static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
 {
     const struct kp_summary *s = r->summary;
-    char text[40], lost[160];
+    char lost[160];
     if (kp_unanswered_most(&s->unanswered)) {
         kp_unanswered_text(lost, sizeof lost, &s->unanswered);
         fprintf(out, "GPU      busy time is unknown: %s (%.1f %% of the rest); the host waits for it %.1f %%\n", lost,
@@ -481,7 +466,7 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
     }
     fprintf(out, "GPU      busy %.1f %%", (double)s->gpu_ns * percent);
     if (s->steps)
-        fprintf(out, " (%s of work per %s)", kp_units_span(text, sizeof text, s->gpu_step_ns),
+        fprintf(out, " (%s of work per %s)", kp_units_ms((double)s->gpu_step_ns),
                 r->choice->within && r->top->calls == s->steps ? "call" : "step");
     fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
             (double)s->gpu_wait_ns * percent);
@@ -492,24 +477,22 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
 static void overlaps_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_kineto *const t = r->top->trace;
-    char text[40];
     if (t->overlaps)
         fprintf(out,
                 "         %zu GPU kernel%s or copies overlap the next one of %s stream, by up to %s. Each counts up to "
                 "the start of the next\n",
                 t->overlaps, kp_units_s(t->overlaps), t->overlaps == 1 ? "its" : "their",
-                kp_units_span(text, sizeof text, t->overlap_ns));
+                kp_units_ms((double)t->overlap_ns));
 }
 
 /* Behind the last step of each run, and in one that did not end, a phase goes on. */
 static void no_step_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
-    char text[40];
     if (!s->steps || r->choice->within || s->outside_ns < s->wall_ns / 1000) return;
     fprintf(out, "outside  %s outside of the steps (%.1f %%) is in the table as well (--step %ld-%ld leaves it out)\n",
-            kp_units_span(text, sizeof text, s->outside_ns), 100 * (double)s->outside_ns / (double)s->wall_ns,
-            s->first_step, s->last_step);
+            kp_units_ms((double)s->outside_ns), 100 * (double)s->outside_ns / (double)s->wall_ns, s->first_step,
+            s->last_step);
 }
 
 static void shares_print(FILE *out, const struct kp_top_report *r)
