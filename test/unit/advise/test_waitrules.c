@@ -182,6 +182,26 @@ static void a_batch_that_nobody_can_add_to_waits_out_its_time(void **state)
     assert_non_null(strstr(f->change, "both wait until a time limit ends: shorten the limit"));
 }
 
+/* DDP's copies of its buffers before and behind cost the step; ranks wait in the broadcast between, which is said. */
+static void the_broadcast_of_buffers_is_said_beside_its_copies(void **state)
+{
+    struct little *const t = *state;
+    for (int i = 0; i < STEPS; i++) {
+        const int at = STEP_US * i, id = 1000 + 10 * i;
+        numbered_step(t, i, at, STEP_US);
+        python(t, "torch/nn/parallel/distributed.py(2138): _sync_buffers", 1, id, 0, at + 100, 12000);
+        op(t, "aten::cat", at + 110, 4000);
+        event(t, "user_annotation", "gloo:broadcast", 9, at + 4200, 6000, "");
+        op(t, "aten::copy_", at + 10300, 1500);
+        op(t, "aten::addmm", at + 12200, STEP_US - 12300);
+    }
+    const struct kp_advice a = advise(t);
+    const struct kp_finding *const f = found(&a, "ddp-buffers");
+    assert_non_null(f);
+    assert_non_null(strstr(f->what, "forward pass (the broadcasts, in which ranks also wait, take 6 ms per step more)"));
+    assert_int_equal(f->step_ns, 6000000);
+}
+
 /* The collective is told as communication; a call of another library that waits is none. */
 static void what_a_collective_waits_for_is_communication_alone(void **state)
 {
@@ -366,6 +386,7 @@ int main(void)
         LITTLE(a_pool_of_processes_is_told_to_send_less),
         LITTLE(of_threads_that_fill_queues_the_slow_one_is_named),
         LITTLE(a_batch_that_nobody_can_add_to_waits_out_its_time),
+        LITTLE(the_broadcast_of_buffers_is_said_beside_its_copies),
         cmocka_unit_test(what_a_collective_waits_for_is_communication_alone),
         LITTLE(a_call_that_computes_is_no_wait),
         LITTLE(a_call_without_a_name_in_which_the_thread_sleeps_is_a_wait),

@@ -14,10 +14,13 @@
 
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
+#include "export/show/units.h"
 
 #define EXPLAINS                                                                           \
     (1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_CAUSE(KP_IDLE_LAUNCH) | \
      1u << KP_CAUSE(KP_IDLE_PYTHON) | KP_RULE_TELLS_STEPS)
+
+#define SHOWN_NS 100000.0 /* 0.1 ms */
 
 static const struct pycall_rule {
     uint32_t fact;
@@ -50,21 +53,23 @@ static bool is_in_call(const struct kp_costrules *x, size_t i, uint32_t fact)
     return kp_namefacts(x->tree->trace, kp_tree_stack(x->tree, &x->tree->nodes[i])) & fact;
 }
 
-static double weight_of(const struct kp_costrules *x, const struct kp_spans *without, int64_t from_ns, int64_t to_ns)
+static double weight_of(const struct kp_costrules *x, int64_t from_ns, int64_t to_ns, int64_t without_ns)
 {
-    const double ns = (double)(to_ns - from_ns), left_out = (double)kp_spans_between(without, from_ns, to_ns);
-    return ns > 0 ? kp_cost_exposed(x, from_ns, to_ns) * (1 - left_out / ns) : 0;
+    const double ns = (double)(to_ns - from_ns);
+    return ns > 0 ? kp_cost_exposed(x, from_ns, to_ns) * (1 - (double)without_ns / ns) : 0;
 }
 
-static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const struct kp_costrules *x,
-                         const struct pycall_rule *call)
+/* Returns the time of collectives that is left out. */
+static double calls_charge(struct kp_cost *cost, struct kp_spans *times, const struct kp_costrules *x,
+                           const struct pycall_rule *call)
 {
+    double left_out_ns = 0;
     const bool has_calls = kp_costrules_has_calls(x);
     struct kp_thread_of_steps thread;
     struct kp_spans without = {0};
     int64_t until = INT64_MIN;
     uint32_t was = 0; /* the line of the op before, if that is in a call */
-    if (!kp_chosen_thread(&thread, x->tree)) return;
+    if (!kp_chosen_thread(&thread, x->tree)) return 0;
     if (call->is_without_collectives) kp_costrules_spans(x, KP_NAME_COLLECTIVE, &without);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
@@ -74,21 +79,28 @@ static void calls_charge(struct kp_cost *cost, struct kp_spans *times, const str
         if (!is && !kp_costrules_is_op(x, i)) continue;
         const uint32_t line = is && !has_calls ? kp_costplace_line(x->tree, (int32_t)i) : 0;
         const int64_t from = (line && line == was) || until > node->start_ns ? until : node->start_ns;
-        if (is) kp_cost_add(cost, (int32_t)i, from, node->end_ns, weight_of(x, &without, from, node->end_ns));
+        const int64_t without_ns = is ? kp_spans_between(&without, from, node->end_ns) : 0;
+        if (is) kp_cost_add(cost, (int32_t)i, from, node->end_ns, weight_of(x, from, node->end_ns, without_ns));
         if (is) kp_spans_add(times, from, node->end_ns);
+        left_out_ns += (double)without_ns;
         was = line;
         until = node->end_ns;
     }
     kp_spans_settle(times);
     kp_spans_fini(&without);
+    return left_out_ns;
 }
 
 static void calls_judge(struct kp_costrules *x, const struct pycall_rule *call)
 {
     struct kp_cost cost = kp_cost_open(x);
     struct kp_spans times = {0};
-    calls_charge(&cost, &times, x, call);
-    if (kp_cost_tell(&cost, &call->rule)) kp_readtimes_idle(&x->read_idle, x, &times);
+    struct kp_cost_rule rule = call->rule;
+    const double ns = calls_charge(&cost, &times, x, call) / (double)(x->out->steps ? x->out->steps : 1);
+    if (ns > SHOWN_NS)
+        rule.what = kp_costrules_text(x, "%s (the broadcasts, in which ranks also wait, take %s per step more)",
+                                      rule.what, kp_units_ms(ns));
+    if (kp_cost_tell(&cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &times);
     kp_spans_fini(&times);
 }
 
