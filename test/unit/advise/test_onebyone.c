@@ -82,6 +82,33 @@ static void input_is_told_once_with_its_loop(void **state)
     assert_non_null(strstr(found(&a, "input-in-step")->change, " Its loop goes one by one: if no iteration needs"));
 }
 
+/* Steps of 2 ms: the input's two ops take 310 us, and a loader gives 1 ms between them, alone or in a function. */
+static struct kp_advice loaded_advise(struct little *t, bool has_calls)
+{
+    for (int step = 0; step < 3; step++) {
+        const int at = STEP_US * step;
+        numbered_step(t, step, at, STEP_US);
+        if (has_calls) event(t, "python_function", "data.py(3): collate_fn", 1, at, 1310, "");
+        op_at(t, "aten::select", at, 10, "data.py(3): collate_fn", "");
+        event(t, "user_annotation", WORKERS, 1, at + 10, 1000, "");
+        op_at(t, "aten::stack", at + 1010, 300, "data.py(3): collate_fn", "");
+        op_at(t, "aten::mm", at + 1310, 690, "train.py(40): model", "");
+    }
+    return advise(t);
+}
+
+static void a_loader_between_two_ops_of_the_input_is_none_of_it(void **state)
+{
+    for (int has_calls = 0; has_calls < 2; has_calls++) {
+        const struct kp_advice a = loaded_advise(*state, has_calls);
+        assert_non_null(found(&a, "data-loading"));
+        assert_non_null(found(&a, "input-in-step"));
+        assert_float_equal(found(&a, "input-in-step")->step_ns, 310e3, 1e3);
+        little_teardown(state);
+        little_setup(state);
+    }
+}
+
 /* Each turn of a recurrence needs the one before. */
 static void what_autograd_follows_is_not_told(void **state)
 {
@@ -151,6 +178,7 @@ int main(void)
         LITTLE(the_same_op_without_elements_or_reads_is_no_loop),
         LITTLE(elements_of_which_nothing_is_computed_are_not_told),
         LITTLE(input_is_told_once_with_its_loop),
+        LITTLE(a_loader_between_two_ops_of_the_input_is_none_of_it),
         LITTLE(what_autograd_follows_is_not_told),
         LITTLE(a_loop_that_waits_for_a_core_is_told_with_its_wait),
         LITTLE(a_pause_with_a_core_is_none_of_the_loop),

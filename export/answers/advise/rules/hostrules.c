@@ -30,7 +30,21 @@ static bool is_host(const struct kp_costrules *x, size_t i)
     return !x->tree->nodes[i].on_device && !x->tree->nodes[i].is_async;
 }
 
-/* Charges each step with the time in which some accepted node lasts. Nodes are by start. */
+/* How much of a time has no call of a DataLoader in that thread. No node before `first` begins in that time. */
+static double beside_loaders(const struct kp_costrules *x, size_t first, int64_t tid, int64_t from_ns, int64_t to_ns)
+{
+    const struct kp_node *const nodes = x->tree->nodes;
+    int64_t loading_ns = 0, until_ns = from_ns;
+    for (size_t i = first; i < x->tree->count && nodes[i].start_ns < to_ns; i++) {
+        const int64_t end_ns = nodes[i].end_ns < to_ns ? nodes[i].end_ns : to_ns;
+        if (x->loaders[i] != (int32_t)i || end_ns <= until_ns || kp_tree_event(x->tree, i)->tid != tid) continue;
+        loading_ns += end_ns - (nodes[i].start_ns > until_ns ? nodes[i].start_ns : until_ns);
+        until_ns = end_ns;
+    }
+    return to_ns > from_ns ? 1 - (double)loading_ns / (double)(to_ns - from_ns) : 1;
+}
+
+/* Charges each step with the time in which some accepted node lasts, loaders in it left out. Nodes are by start. */
 static void union_charge(struct kp_cost *cost, const struct kp_costrules *x, node_is_fn is)
 {
     int64_t until = INT64_MIN;
@@ -38,7 +52,8 @@ static void union_charge(struct kp_cost *cost, const struct kp_costrules *x, nod
         const struct kp_node *node = &x->tree->nodes[i];
         if (!is_host(x, i) || node->end_ns <= until || !is(x, i)) continue;
         const int64_t from = node->start_ns > until ? node->start_ns : until;
-        kp_cost_add(cost, (int32_t)i, from, node->end_ns, 1);
+        kp_cost_add(cost, (int32_t)i, from, node->end_ns,
+                    beside_loaders(x, i, kp_tree_event(x->tree, i)->tid, from, node->end_ns));
         until = node->end_ns;
     }
 }
@@ -122,10 +137,11 @@ bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
     return kp_namefacts(x->tree->trace, stack) & KP_NAME_INPUT;
 }
 
-/* Where stacks are those of ops alone, the time between two ops of the input is the input's, too. */
+/* Where stacks are those of ops alone, the time between two ops of the input is the input's, too, but a loader's. */
 static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
 {
     int64_t until = INT64_MIN, tid = 0;
+    size_t last = 0;
     bool was_input = false;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
@@ -134,8 +150,9 @@ static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
         if (e->kind != KP_KINETO_OP || !is_host(x, i) || node->end_ns <= until) continue;
         const bool is = kp_rules_is_input(x, i);
         if (is && was_input && e->tid == tid && node->start_ns > until)
-            kp_cost_add(cost, (int32_t)i, until, node->start_ns, 1);
+            kp_cost_add(cost, (int32_t)i, until, node->start_ns, beside_loaders(x, last, tid, until, node->start_ns));
         was_input = is;
+        last = i;
         until = node->end_ns;
         tid = e->tid;
     }
