@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/read/store/stringtable.h"
@@ -160,11 +161,15 @@ static inline uint32_t kp_kineto_shapes(const struct kp_kineto_event *e)
 /* Are the Concrete Inputs of an op kept? Most are never read. */
 bool kp_kineto_keeps_concrete(const struct kp_kineto *trace, const struct kp_kineto_event *op);
 
-/* Is it the name of the call in which torch's DataLoader begins an epoch, and starts workers that were not kept? */
+enum { KP_KINETO_SAMPLER_LINES = 200 };
+/* Is it the name of the call in which torch's DataLoader begins an epoch, and starts workers that were not kept? At the
+ * head of that file is __iter__ of _InfiniteConstantSampler, which each batch of an IterableDataset calls. */
 static inline bool kp_kineto_is_loader_start(const char *name)
 {
+    static const char file[] = "torch/utils/data/dataloader.py(";
     const char *const end = strrchr(name, ')'); /* "torch/utils/data/dataloader.py(492): __iter__" */
-    return end && strcmp(end, "): __iter__") == 0 && strstr(name, "torch/utils/data/dataloader.py(");
+    const char *const at = end && strcmp(end, "): __iter__") == 0 ? strstr(name, file) : NULL;
+    return at && strtol(at + sizeof file - 1, NULL, 10) > KP_KINETO_SAMPLER_LINES;
 }
 /* The same, or that of the range in which it gives a batch? */
 static inline bool kp_kineto_is_loader(const char *name)

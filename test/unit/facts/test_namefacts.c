@@ -33,6 +33,7 @@ static void a_name_has_its_facts(void **state)
                 {"Optimizer.step#SGD.step", KP_NAME_OPTIMIZER},
                 {"enumerate(DataLoader)#_X.__next__", KP_NAME_LOADER},
                 {"torch/utils/data/dataloader.py(492): __iter__", KP_NAME_LOADER | KP_NAME_LOADER_START},
+                {"torch/utils/data/dataloader.py(109): __iter__", 0}, /* of a sampler */
                 {KP_ENGINE_RANGE "MulBackward0", KP_NAME_ENGINE},
                 {"_compile.compile_inner (dynamo_timed)", KP_NAME_COMPILES},
                 {KP_NAME_GC_RANGE, KP_NAME_COLLECTS},
