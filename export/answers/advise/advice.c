@@ -4,14 +4,11 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/answers/advise/hotlines.h"
 #include "export/answers/advise/opsrules/opsrules.h"
-#include "export/answers/advise/rules/ownthreads.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
-#include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/stacks/stepparts.h"
 #include "export/read/facts/stepthreads.h"
@@ -78,12 +75,6 @@ static void usual_make(struct kp_advice *out, const struct kp_step_split *splits
     }
 }
 
-/* Half of a step's idle time is Python's collector, or a compiler: their own rules have told it. */
-static bool is_idle_explained(const struct kp_advice *a)
-{
-    return a->mean_ns[KP_SPLIT_IDLE] <= 2 * (a->cause_ns[KP_IDLE_GC] + a->cause_ns[KP_IDLE_COMPILE]);
-}
-
 /*
  * Judges what every step has, without those that are long for a reason of their own. What costs by then was told of all
  * steps. `explained`: what rules before said better, of steps that are not long, too. False: none is long.
@@ -103,7 +94,9 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
         of.places = &steady.places;
         out->steps = steady.chosen.step_count;
         means_make(out, steady.splits);
-        of.explained = explained | (is_idle_explained(out) ? 1u << KP_SPLIT_IDLE : 0);
+        of.explained = explained;
+        if (out->mean_ns[KP_SPLIT_IDLE] <= 2 * (out->cause_ns[KP_IDLE_GC] + out->cause_ns[KP_IDLE_COMPILE]))
+            of.explained |= 1u << KP_SPLIT_IDLE; /* half of it is a collector or a compiler: their rules have told it */
         kp_rules_each_step(&of);
         kp_rules_parts(&of);
         for (size_t i = whole.count; i < out->count; i++) {
@@ -553,30 +546,34 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     free(splits);
 }
 
+/* Finds what the steps are for, and nothing of what they cost. The caller calls kp_costrules_fini(). */
+static struct kp_costrules kinds_find(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_costrules x = {.tree = tree, .chosen = chosen, .out = out};
+    *out = (struct kp_advice){.steps = chosen->step_count};
+    kp_costrules_open(&x);
+    if (!out->steps) return x;
+    out->step_ns = kp_chosen_steps_ns(chosen) / (double)out->steps;
+    kp_evalsteps_tell(&x, &x.evaluated);
+    return x;
+}
+
 void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    struct kp_advice advice = {.steps = chosen->step_count};
-    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .out = &advice};
-    kp_costrules_open(&costs);
-    if (advice.steps) kp_evalsteps_tell(&costs, &costs.evaluated);
+    struct kp_advice advice;
+    struct kp_costrules x = kinds_find(&advice, tree, chosen);
     for (size_t i = 0; i < advice.steps; i++)
-        out[i] = kp_spans_between(&costs.evaluated, chosen->steps[i].start_ns, chosen->steps[i].end_ns) > 0;
-    kp_costrules_fini(&costs);
+        out[i] = kp_spans_between(&x.evaluated, chosen->steps[i].start_ns, chosen->steps[i].end_ns) > 0;
+    kp_costrules_fini(&x);
 }
 
 void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    struct kp_advice advice = {.steps = chosen->step_count};
-    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .out = &advice};
+    struct kp_advice advice;
+    struct kp_costrules x = kinds_find(&advice, tree, chosen);
     bool *const is_prompt = kp_kineto_room(chosen->step_count + 1, sizeof *is_prompt);
-    kp_costrules_open(&costs);
-    if (advice.steps) {
-        advice.step_ns = kp_chosen_steps_ns(chosen) / (double)advice.steps;
-        kp_evalsteps_tell(&costs, &costs.evaluated);
-        kp_promptsteps_tell(&costs, is_prompt);
-    }
-    out->prompts = advice.prompts;
-    out->evaluated = advice.evaluated;
+    if (advice.steps) kp_promptsteps_tell(&x, is_prompt);
+    *out = (struct kp_advice_kinds){.evaluated = advice.evaluated, .prompts = advice.prompts};
     free(is_prompt);
-    kp_costrules_fini(&costs);
+    kp_costrules_fini(&x);
 }

@@ -8,12 +8,10 @@
 #include "export/answers/advise/hotlines.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/parts/costrules.h"
 #include "export/answers/top/toprows.h"
-#include "export/read/facts/namefacts.h"
 
 enum { LINES_SHOWN = 4 };
 #define FIRST_LEAST 0.10 /* of a step */

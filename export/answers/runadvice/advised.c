@@ -17,7 +17,6 @@
 #include "export/read/folder/heapprofile.h"
 #include "export/read/folder/jobends.h"
 #include "export/read/folder/trace_source.h"
-#include "export/read/parse/kineto_parse.h"
 #include "export/read/kineto/overlaps.h"
 #include "export/show/fields.h"
 #include "export/show/units.h"

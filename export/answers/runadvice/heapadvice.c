@@ -14,7 +14,6 @@
 #include "export/read/files/budget.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/read/symbols/lines.h"
-#include "export/read/parse/kineto_parse.h"
 
 enum { FINDINGS_MOST = 5, STEPS_LEAST = 3, TEXT_BYTES = 1024, PLACES_MOST = 16 };
 enum { BYTES_LEAST = 4096, BYTES_CRITICAL = 65536 }; /* a step */

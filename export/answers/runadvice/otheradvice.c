@@ -9,7 +9,6 @@
 #include "export/read/files/budget.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/read/symbols/lines.h"
-#include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/ownline.h"
 #include "export/show/plain.h"
 #include "export/answers/top/toprows.h"

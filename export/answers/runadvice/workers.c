@@ -15,7 +15,6 @@
 #include "export/read/folder/run_folder.h"
 #include "export/read/frames/workerframe.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/read/parse/kineto_parse.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 #include "export/read/facts/namefacts.h"
@@ -306,12 +305,6 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
     change_set(a, change);
 }
 
-/* The items are so cheap, and the step waits for longer than they take: without workers it loads them itself. */
-static bool is_better_without(const struct worker *w, const struct kp_loading *l, double waited)
-{
-    return w->fetches && l->load_ns < waited && kp_loading_size_of(l) == KP_LOADING_SHORT;
-}
-
 /* Workers that wait for work, and a step that waits for them: to hand over costs. Says what loading without costs. */
 static void hand_over_tell(struct kp_advised *a, const struct worker *w)
 {
@@ -329,7 +322,7 @@ static void hand_over_tell(struct kp_advised *a, const struct worker *w)
                                  "without them it would wait all of it"
                                : "Loading a batch takes a worker %.1f ms; the step waits %.1f ms for it",
                  each / 1e6, waited / 1e6);
-    if (is_better_without(w, &l, waited))
+    if (w->fetches && each < waited && kp_loading_size_of(&l) == KP_LOADING_SHORT) /* cheap items, for a long wait */
         snprintf(change, sizeof change,
                  "More workers do not help: " IDLE_WORKERS
                  "Load the items in the main process (num_workers=0): loading a batch takes a worker %.1f ms, and the "

@@ -5,7 +5,6 @@
  * torch calls isnan, any and item of each gradient in its engine's range: aten::any up to 1.13, then _is_any_true. The
  * stack is made inside of the forward op. Ops that only view a tensor take no other time, so they tell what it costs.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
  * By hand it is a batched product, elementwise ops with a softmax among them, and a product. What lies between the two
  * is charged, forward and backward: the softmax, and the ops on a tensor as large. Of the products nothing is known.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
  * The bytes are those of the op's inputs and of a result as large as the largest of them; the kernel's name tells the
  * type. A kernel that would be faster than the memory is not understood, and is left out.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include "export/answers/advise/opsrules/opsrules.h"
 #include "export/read/kineto/kineto_facts.h"

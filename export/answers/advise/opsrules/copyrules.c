@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* copyrules.c - copies from memory that is not pinned, and many little copies that could be one */
-#include "export/answers/advise/parts/costrules.h"
 #include "export/answers/advise/opsrules/opsrules.h"
 
 static const struct kp_cost_rule pageable = {

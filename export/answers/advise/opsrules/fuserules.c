@@ -5,7 +5,6 @@
  * A run is of one stream, each kernel right after the one before. What fusing saves is estimated as TraceLens does: the
  * longest stays, and 15 % of the others.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include "export/answers/advise/opsrules/opsrules.h"
 

@@ -3,7 +3,6 @@
  * kernelrules.c - kernels that differ from run to run, leave a GPU's units empty, multiply without tensor cores or in
  * float32, or change the layout of images
  */
-#include "export/answers/advise/parts/costrules.h"
 #include "export/read/facts/vendor.h"
 
 #include <math.h>

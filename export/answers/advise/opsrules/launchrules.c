@@ -4,7 +4,6 @@
  *
  * The queue holds 1024 launches.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,6 @@
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 
-#include <stdlib.h>
-
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/facts/valuereads.h"
 

@@ -8,7 +8,6 @@
 #include "export/answers/advise/opsrules/opsrules.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/kineto/kineto_facts.h"

@@ -4,11 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collector/base/kp_order.h"
 #include "export/read/frames/modulename.h"
-#include "export/read/frames/ownline.h"
 #include "export/show/units.h"
 
 enum { ALSO_OF = 4 };
@@ -98,12 +96,13 @@ struct line_cost {
     size_t count;
 };
 
-KP_ORDER_DOWN(count_order, struct line_cost, count)
+KP_ORDERED(count_order, struct line_cost, KP_DOWN(count) KP_DOWN(ns))
 KP_ORDER_DOWN(most_first, struct line_cost, ns)
 
-/* The costs of all own lines, the largest first; the caller frees them. `like`: of forward, or of backward, alone. */
+/* The costs of all own lines; the caller frees them. `like`: of forward, or of backward, alone. */
 static struct line_cost *line_costs(const struct kp_costplaces *places, struct kp_kineto *trace,
-                                    const struct kp_costplace *like, size_t *count)
+                                    const struct kp_costplace *like, int (*order)(const void *, const void *),
+                                    size_t *count)
 {
     struct kp_keyindex keys = {0};
     const struct kp_costplace *const place = places->keys.rows;
@@ -118,7 +117,7 @@ static struct line_cost *line_costs(const struct kp_costplaces *places, struct k
     *count = keys.count;
     keys.rows = NULL;
     kp_keyindex_fini(&keys);
-    if (*count) qsort(of, *count, sizeof *of, most_first);
+    if (*count) qsort(of, *count, sizeof *of, order);
     return of;
 }
 
@@ -129,7 +128,7 @@ static const char *also_line(const struct kp_costplaces *places, struct kp_kinet
     size_t count = 0;
     int64_t all_ns = 0;
     for (size_t i = 0; i < places->keys.count; i++) all_ns += of[i].ns;
-    struct line_cost *const lines = line_costs(places, trace, most, &count);
+    struct line_cost *const lines = line_costs(places, trace, most, most_first, &count);
     const bool has_second = count > 1 && lines[0].line == line && ALSO_OF * lines[1].ns >= all_ns;
     const char *const found = has_second ? kp_kineto_text(trace, lines[1].line) : NULL;
     free(lines);
@@ -162,8 +161,7 @@ void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *
                           size_t bytes)
 {
     size_t count, used = 0;
-    struct line_cost *of = line_costs(places, trace, NULL, &count);
-    if (count) qsort(of, count, sizeof *of, count_order);
+    struct line_cost *of = line_costs(places, trace, NULL, count_order, &count);
     out[0] = 0;
     for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes; i++)
         used += (size_t)snprintf(out + used, bytes - used, "%s%.3g at %s", i ? ", " : "",
@@ -178,7 +176,7 @@ void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *t
                          size_t bytes)
 {
     size_t count, used = 0;
-    struct line_cost *of = line_costs(places, trace, NULL, &count);
+    struct line_cost *of = line_costs(places, trace, NULL, most_first, &count);
     out[0] = 0;
     for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes && of[i].ns > of[0].ns / 20; i++)
         used += (size_t)snprintf(out + used, bytes - used, "%s%s (%.3f ms)", i ? ", " : "",

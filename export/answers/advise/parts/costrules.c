@@ -93,12 +93,6 @@ void kp_costrules_fini(struct kp_costrules *x)
     free(x->told);
     kp_spans_fini(&x->evaluated);
     kp_spans_fini(&x->read_idle);
-    x->works = NULL;
-    x->loaders = NULL;
-    x->has_backward = NULL;
-    x->trained = NULL;
-    x->is_long = NULL;
-    x->told = NULL;
 }
 
 const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)

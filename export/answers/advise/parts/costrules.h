@@ -95,6 +95,7 @@ void kp_costrules_unjudged(struct kp_costrules *rules, const char *what); /* not
 /* A text that lives as long as the trace. */
 const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+#define KP_TEXT(...) kp_costrules_text(x, __VA_ARGS__) /* of the rules `x` */
 /* "of an ordinary step without evaluations"; NULL: of all. */
 const char *kp_costrules_share_of(const struct kp_costrules *rules, const struct kp_finding_steps *of);
 enum { KP_NUMBERS_MOST = 5, KP_NUMBERS_FEW = 3 };

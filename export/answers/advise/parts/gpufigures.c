@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/read/facts/namefacts.h"
 
 struct figures {
     const struct kp_costrules *x;

@@ -5,7 +5,6 @@
 #include "export/answers/advise/parts/adviseparts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Processes that share a GPU have it in turns of a few milliseconds (2.4 on an H200), as regular as a clock, and
  * before any work. A program's own wait comes before the same work each time. */

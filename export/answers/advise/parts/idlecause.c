@@ -12,10 +12,8 @@
  */
 #include "export/answers/advise/parts/adviseparts.h"
 #include "export/read/facts/hostwaits.h"
-#include "export/read/facts/namefacts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Python for less than this between two ops is part of calling them: eager torch cannot do without. */
 enum { PYTHON_LEAST_NS = 50000 };

@@ -53,20 +53,15 @@ static void late_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks
         even_out(out, kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : "");
 }
 
-static bool are_small(const struct kp_rankwaits *ranks)
-{
-    return ranks->matched && ranks->bus_bytes > 0 && ranks->bus_bytes < KP_COMM_SMALL * (int64_t)ranks->matched;
-}
-
 static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
     const struct kp_rankwait *const row = kp_rankwaits_row(ranks, rank);
-    const bool is_one = !ranks->has_hosts;
+    const bool is_one = !ranks->has_hosts, are_small = ranks->matched && ranks->bus_bytes > 0 &&
+                                                       ranks->bus_bytes < KP_COMM_SMALL * (int64_t)ranks->matched;
     snprintf(out->what, sizeof out->what,
              "the step waits for the %s (this rank arrived last at %zu of %zu collectives)",
              is_one ? "collectives' own work, on one machine" : "network", row->last, row->matched);
-    snprintf(out->change, sizeof out->change, "%s%s",
-             are_small(ranks) ? KP_COMM_FEWER : kp_commkinds_less(&ranks->kinds),
+    snprintf(out->change, sizeof out->change, "%s%s", are_small ? KP_COMM_FEWER : kp_commkinds_less(&ranks->kinds),
              is_one ? " On one machine ranks and collectives share its cores." : "");
 }
 

@@ -8,10 +8,8 @@
 #include "export/answers/advise/parts/adviseparts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/read/facts/commops.h"
-#include "export/read/facts/namefacts.h"
 
 struct ladder {
     enum kp_split_part order[KP_SPLIT_IDLE];

@@ -5,7 +5,6 @@
  * With a GPU the first two cost the idle time that they cause (idlecause.c). Without, they cost what they last: ops
  * inside of them are theirs. kp_rules_each_step asks the rules over ops, too (opsrules).
  */
-#include "export/answers/advise/stepkinds/longsteps.h"
 
 #include <stdlib.h>
 

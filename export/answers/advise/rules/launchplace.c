@@ -5,12 +5,10 @@
  * A loop that runs a model on one row after the other uses the same weights many times a step. Autograd then adds up
  * their gradients, right in its ranges around nodes, before each goes to its parameter.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 
 #include "export/answers/advise/rules/rules.h"
-#include "export/read/frames/ownline.h"
 
 enum { ONE_BY_ONE_LEAST = 40, TURNS_LEAST = 8, USES_LEAST = 4 };
 #define LESS "launch less: torch.compile(model, mode=\"reduce-overhead\"), CUDA graphs, larger batches."

@@ -12,7 +12,6 @@
 #include "export/answers/advise/rules/loadsavings.h"
 #include "export/answers/top/timeshares.h"
 #include "export/read/facts/selftime.h"
-#include "export/read/frames/ownline.h"
 
 struct loadplace {
     const struct kp_tree *tree;
@@ -37,17 +36,12 @@ static void key_charge(struct loadplace *p, uint64_t key, int64_t ns)
     *sum += ns;
 }
 
-static bool is_read(const char *name)
-{
-    return strncmp(name, "<built-in method read", 21) == 0 || strncmp(name, "<method 'read", 13) == 0;
-}
-
 static void call_charge(struct loadplace *p, size_t node, int64_t ns)
 {
     const char *const name = kp_kineto_text(p->tree->trace, p->tree->nodes[node].name);
     p->in_calls_ns += ns;
     if (kp_namefacts(p->tree->trace, p->tree->nodes[node].name) & KP_NAME_IDLE) p->waits_ns += ns;
-    else if (is_read(name)) p->reads_ns += ns;
+    else if (kp_name_begins(name, "<built-in method read") || kp_name_begins(name, "<method 'read")) p->reads_ns += ns;
 }
 
 /* What asks the loader is around all of it, and tells nothing more. */

@@ -7,13 +7,8 @@
  */
 #include "export/answers/advise/rules/loadwaits.h"
 
-#include <stdlib.h>
-
-#include "export/answers/advise/parts/costrules.h"
-#include "export/read/facts/namefacts.h"
 #include "export/read/facts/selftime.h"
 #include "export/read/frames/framename.h"
-#include "export/read/frames/ownline.h"
 
 #define UNPACK_SHARE 0.30 /* of the loading */
 

@@ -109,12 +109,6 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
     return are_bursts;
 }
 
-/* The steps that wait do so for no longer than a batch takes to come from a worker. */
-static bool waits_are_short(const struct kp_costrules *x, const struct kp_finding *f)
-{
-    return f->steps && f->step_ns * (double)x->out->steps < KP_HAND_OVER_NS * (double)f->steps;
-}
-
 /* Each epoch starts workers, where they are not kept. Only calls of Python show that. */
 static bool starts_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
@@ -140,14 +134,15 @@ static bool starts_tell(const struct kp_costrules *x, struct kp_finding *f)
 
 void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
 {
-    if (starts_tell(x, f)) return;
-    if (!bursts_tell(x, splits, f) && waits_are_short(x, f))
+    if (starts_tell(x, f) || bursts_tell(x, splits, f) || !f->steps) return;
+    const double each_ns = f->step_ns * (double)x->out->steps / (double)f->steps;
+    if (each_ns < KP_HAND_OVER_NS) /* no longer than a batch takes to come from a worker */
         f->change = kp_costrules_text(
             x,
             "Taking a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "
             "workers may not help. Hand over fewer, larger batches, or make items cheaper. Without workers "
             "(num_workers=0) a step is shorter only if a batch loads in less than %.1f ms. To see how long it takes, "
-            "and "
-            "whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then kprof advise.",
-            f->step_ns * (double)x->out->steps / (double)f->steps / 1e6);
+            "and whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then kprof "
+            "advise.",
+            each_ns / 1e6);
 }

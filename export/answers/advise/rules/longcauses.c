@@ -7,7 +7,6 @@
  * (waitedsteps.c). Other traces do not have it. So a step stays a finding where the program does more then, or the same
  * place has it too often for chance (longsteps.c), or it is notable.
  */
-#include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/answers/advise/rules/ownthreads.h"
 
 #include <stdlib.h>

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memoryrules.c - memory that each step leaves, that is nearly all of a GPU's, or that the allocator holds in pieces */
-#include "export/answers/advise/parts/costrules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/rules.h"
-#include "export/read/facts/namefacts.h"
-#include "export/read/frames/ownline.h"
 #include "export/show/units.h"
 
 #define MB 1048576.0

@@ -6,11 +6,8 @@
  * between two calls of the model's forward; it sends if a collective begins in autograd's engine. Two models that share
  * an optimizer send one after the other as well, and have to: they are called from different places.
  */
-#include <stdlib.h>
 
 #include "export/answers/advise/rules/rules.h"
-#include "export/answers/advise/stepkinds/longsteps.h"
-#include "export/read/frames/ownline.h"
 
 #define FORWARD "DistributedDataParallel.forward"
 #define NEEDLESS_SHARE 0.25 /* of all collectives: fewer are not worth a change */

@@ -14,16 +14,13 @@
 #include "export/read/facts/selftime.h"
 #include "export/answers/top/timeshares.h"
 
-/* Beside a pool of torch's it is known how long they had a core at least. */
-static bool has_pool(const struct kp_costrules *x) { return kp_threads_of(x->tree->trace).torch > 1; }
-
 const char *kp_ownthreads_text(const struct kp_costrules *x)
 {
     const double others_ns = (double)kp_summary_own_threads_ns(x->tree->trace);
     const double had_ns = 1e3 * kp_costrules_fact(x, "kprof.core_had_us");
-    if (!(others_ns > 0) || x->out->has_gpu) return NULL; /* a GPU's backward has a thread of torch's */
-    const char *const pool =
-        has_pool(x) ? kp_costrules_text(x, " besides torch's %ld", kp_threads_of(x->tree->trace).torch) : "";
+    if (!(others_ns > 0) || x->out->has_gpu) return NULL;   /* a GPU's backward has a thread of torch's */
+    const long torch = kp_threads_of(x->tree->trace).torch; /* beside its pool they had a core so long at least */
+    const char *const pool = torch > 1 ? kp_costrules_text(x, " besides torch's %ld", torch) : "";
     return kp_costrules_text(
         x, "Other threads of this program%s ran for %s%.0f ms together in these steps, %s for %.0f ms", pool,
         *pool ? "at least " : "", others_ns / 1e6, x->out->step_thread, had_ns / 1e6);

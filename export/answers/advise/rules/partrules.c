@@ -3,9 +3,7 @@
 #include "export/answers/advise/rules/loadwaits.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"
 #include "export/read/facts/valuereads.h"
@@ -69,12 +67,6 @@ static int64_t measured(const struct kp_step_split *split, int measure)
 }
 
 static bool is_cause(const struct advice_rule *rule) { return rule->measure >= KP_SPLIT_PARTS; }
-
-/* What an evaluation inside of the training loads, and its time without an op, is no fault of the training. */
-static bool is_of_training(const struct advice_rule *rule, bool has_gpu)
-{
-    return rule->measure == KP_SPLIT_LOADING || (rule->measure == KP_SPLIT_IDLE && !has_gpu);
-}
 
 static void place_tell(struct kp_finding *f, const struct kp_split_places *places, const struct advice_rule *rule,
                        const struct kp_tree *tree)
@@ -323,8 +315,8 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
     if (out->is_gpu_lost && (is_cause(rule) || rule->measure == KP_SPLIT_IDLE)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
-    if (is_of_training(rule, out->has_gpu) && x->trained) {
-        splits = x->trained;
+    if ((rule->measure == KP_SPLIT_LOADING || is_no_op(out, rule)) && x->trained) {
+        splits = x->trained; /* what an evaluation inside of the training has of it is no fault of that */
         f.of.is_trained = x->evaluated.count;
     }
     struct kp_step_split *const rest = judged_of(x, rule, splits, &taken);

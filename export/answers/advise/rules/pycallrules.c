@@ -8,9 +8,6 @@
  * program may do so in a few of them, which this tells instead of slow-steps. With a GPU only the time counts in which
  * it computes nothing.
  */
-#include "export/answers/advise/stepkinds/longsteps.h"
-
-#include <stdlib.h>
 
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"

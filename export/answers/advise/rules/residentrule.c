@@ -8,7 +8,6 @@
  * more: a single one is a heap that found its size late. A heap takes its pieces over tens of steps, so few looks are
  * believed only where much of the program's memory has come.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

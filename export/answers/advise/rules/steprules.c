@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* steprules.c - some steps last much longer than the others, or each step longer than the one before */
-#include "export/answers/advise/stepkinds/longsteps.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
@@ -373,12 +371,6 @@ static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *
     return count == 1 && l->more[one] >= OUTLIER_ONE_SHARE * all ? one : SIZE_MAX;
 }
 
-/* What lacks cores is slow in turns: that is told with its reason, as too many threads or as a note. */
-static bool is_told_elsewhere(struct kp_costrules *x)
-{
-    return kp_rules_threads_wanted(x) || kp_costrules_is_crowded(x);
-}
-
 /* Are most steps of this cost each Nth one? */
 static bool are_nth(const struct kp_longsteps *l, const struct kp_cost *cost, size_t steps)
 {
@@ -425,8 +417,8 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     for (size_t i = 0; i < x->chosen->step_count && one == SIZE_MAX; i++)
         if (group && l->shared_with[i] == group) cost.of[i] = l->shared[i];
     const struct compared with = compared_of(x, &cost, l->more, l, group);
-    if (are_slower && is_told_elsewhere(x)) {
-        kp_cost_drop(&cost);
+    if (are_slower && (kp_rules_threads_wanted(x) || kp_costrules_is_crowded(x))) {
+        kp_cost_drop(&cost); /* what lacks cores is slow in turns: its reason is told, too many threads or a note */
         return;
     }
     struct kp_cost_rule rule = outliers;

@@ -11,14 +11,12 @@
  * are no more than the cores, an op waits for the slowest of them. One thread needs at most as much of a core as all
  * together do in the quickest calls, and waits for it as long as this one does.
  */
-#include "export/answers/advise/parts/costrules.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/loadwaits.h"
-#include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"
 

@@ -136,40 +136,32 @@ static const char lock_change[] = "Hold the lock for less time, or give each thr
 static const char batch_change[] = "If the result that fills it waits for is of this step, both wait until a time "
                                    "limit ends: shorten the limit, or end "
                                    "a batch when no other request is on its way.";
-
+#define WAITS_ELSEWHERE                                                                        \
+    {                                                                                          \
+        "waits-in-step", " waits in a call for work that runs elsewhere",                      \
+            "Start that work earlier and fetch the result one step later, or make it cheaper." \
+    }
 static const struct wait_words {
     const char *id, *what, *change; /* what: behind the thread's name, where it begins with a blank */
 } words[KP_PYWAIT_OWN + 1] = {
-    [KP_PYWAIT_NONE].id = "waits-in-step",
-    [KP_PYWAIT_NONE].what = " waits in a call for work that runs elsewhere",
-    [KP_PYWAIT_NONE].change = "Start that work earlier and fetch the result one step later, or make it cheaper.",
-    [KP_PYWAIT_SLEEP].id = "sleeps-in-step",
-    [KP_PYWAIT_SLEEP].what = "the step sleeps",
-    [KP_PYWAIT_SLEEP].change = "Take the sleep out of the step, or let another thread sleep.",
-    [KP_PYWAIT_QUEUE].id = "queue-wait",
-    [KP_PYWAIT_QUEUE].what = "the step waits for a queue",
-    [KP_PYWAIT_QUEUE].change =
-        "The other side of the queue is too slow: fill it from several threads or processes, or further ahead.",
-    [KP_PYWAIT_LOCK].id = "lock-wait",
-    [KP_PYWAIT_LOCK].what = "the step waits for another thread: a lock, an event or its end",
-    [KP_PYWAIT_LOCK].change = lock_change,
-    [KP_PYWAIT_OWN].id = "lock-wait",
-    [KP_PYWAIT_OWN].what = " waits in a function's own code, for a lock (acquire, or with lock:)",
-    [KP_PYWAIT_OWN].change = lock_change,
-    [KP_PYWAIT_NETWORK].id = "network-wait",
-    [KP_PYWAIT_NETWORK].what = "the step waits for a network or for another program's answer",
-    [KP_PYWAIT_NETWORK].change = "Send requests ahead in another thread, and ask for more at once.",
-    [KP_PYWAIT_PROCESS].id = "process-wait",
-    [KP_PYWAIT_PROCESS].what = "the step waits for the result of another process or a pool",
-    [KP_PYWAIT_PROCESS].change = "Start it earlier and fetch its result one step later, or make it cheaper there.",
-    [KP_PYWAIT_COMM].id = "waits-in-step",
-    [KP_PYWAIT_COMM].what = " waits in a call for work that runs elsewhere",
-    [KP_PYWAIT_COMM].change = "Start that work earlier and fetch the result one step later, or make it cheaper.",
-    [KP_PYWAIT_FILE].id = "file-io",
-    [KP_PYWAIT_FILE].what = "the step reads or writes files",
-    [KP_PYWAIT_FILE].change =
-        "Let a thread or a DataLoader's workers read ahead, keep what was read in memory, or write "
-        "less often, or in a thread.",
+    [KP_PYWAIT_NONE] = WAITS_ELSEWHERE,
+    [KP_PYWAIT_COMM] = WAITS_ELSEWHERE,
+    [KP_PYWAIT_SLEEP] = {"sleeps-in-step", "the step sleeps",
+                         "Take the sleep out of the step, or let another thread sleep."},
+    [KP_PYWAIT_QUEUE] = {"queue-wait", "the step waits for a queue",
+                         "The other side of the queue is too slow: fill it from several threads or processes, or "
+                         "further ahead."},
+    [KP_PYWAIT_LOCK] = {"lock-wait", "the step waits for another thread: a lock, an event or its end", lock_change},
+    [KP_PYWAIT_OWN] = {"lock-wait", " waits in a function's own code, for a lock (acquire, or with lock:)",
+                       lock_change},
+    [KP_PYWAIT_NETWORK] = {"network-wait", "the step waits for a network or for another program's answer",
+                           "Send requests ahead in another thread, and ask for more at once."},
+    [KP_PYWAIT_PROCESS] = {"process-wait", "the step waits for the result of another process or a pool",
+                           "Start it earlier and fetch its result one step later, or make it cheaper there."},
+    [KP_PYWAIT_FILE] =
+        {"file-io", "the step reads or writes files",
+         "Let a thread or a DataLoader's workers read ahead, keep what was read in memory, or write less "
+         "often, or in a thread."},
 };
 
 #define PICKLES                                                                                             \

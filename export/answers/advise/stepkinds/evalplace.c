@@ -7,10 +7,6 @@
  */
 #include "export/answers/advise/stepkinds/evalsteps.h"
 
-#include <string.h>
-
-#include "export/answers/advise/parts/costrules.h"
-
 #define MOST 0.5 /* of the ops' time in evaluations: their line has that much */
 
 struct evalplace_row {

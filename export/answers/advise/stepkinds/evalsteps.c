@@ -84,11 +84,6 @@ static bool is_in_backward(const struct kp_costrules *x, size_t i)
            kp_name_begins(kp_costrules_name(x, outer), "autograd::engine::");
 }
 
-static enum eval_side side_of(const struct kp_costrules *x, size_t i)
-{
-    return x->tree->nodes[i].start_ns < x->chosen->steps[0].start_ns ? BEFORE_STEPS : BEHIND_STEPS;
-}
-
 /* A forward op without gradients, which no backward calls. Below autograd a DTensor's op calls others, which have no
  * gradients of their own: they are a part of it. */
 static bool is_eval_call(const struct kp_costrules *x, size_t i)
@@ -111,7 +106,9 @@ static void calls_count(struct kp_forward_names *names, const struct kp_costrule
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
         struct kp_forward_name *f = kp_costrules_is_op(x, i) ? name_of(names, e->name) : NULL;
         const size_t step = f ? kp_costrules_step(x, i) : c->step_count;
-        if (f && step == c->step_count && is_eval_call(x, i)) f->calls[step + (size_t)side_of(x, i)]++;
+        const bool is_before = x->tree->nodes[i].start_ns < c->steps[0].start_ns;
+        if (f && step == c->step_count && is_eval_call(x, i))
+            f->calls[step + (is_before ? BEFORE_STEPS : BEHIND_STEPS)]++;
         if (step == c->step_count || x->loaders[i] >= 0) continue;
         ++*(kp_evalsteps_has_gradients(e) ? &with[f - names->of][step] : &f->calls[step]);
     }

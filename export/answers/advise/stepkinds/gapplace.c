@@ -7,12 +7,9 @@
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "export/read/frames/framename.h"
-#include "export/read/frames/ownline.h"
 #include "export/read/facts/selftime.h"
-#include "export/read/facts/namefacts.h"
 
 #define OPS_LITTLE 0.1 /* of a function's Python: ops that run under it */
 

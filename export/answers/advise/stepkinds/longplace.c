@@ -7,8 +7,6 @@
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
-#include <string.h>
-
 #define MOST_SHARE 0.8   /* of the ops' extra time lies under such a call; the rest is noise */
 #define ALL_SHARE 0.95   /* of that: an inner call with so much is meant */
 #define USUAL_SHARE 0.02 /* of that: the other steps have no more of it */

@@ -114,12 +114,6 @@ static enum kp_split_part part_of(const struct grouping *g, size_t step)
     return (enum kp_split_part)most;
 }
 
-/* Only of ops and of gaps of the host do places tell more than the part. */
-static bool has_places(const struct grouping *g, enum kp_split_part part)
-{
-    return !g->x->out->has_gpu && (part == KP_SPLIT_COMPUTE || part == KP_SPLIT_IDLE);
-}
-
 bool kp_longsteps_is_collecting(const struct kp_costrules *x, size_t step, double more_ns)
 {
     return more_ns > 0 && 2 * (double)x->splits[step].cause_ns[KP_IDLE_GC] >= more_ns;
@@ -144,7 +138,8 @@ static struct cause cause_of(struct grouping *g, size_t step)
     size_t most = 0;
     if (c.is_collecting) return c;
     if (c.part == KP_SPLIT_IDLE && g->calls) c.call = g->calls[step];
-    if (!has_places(g, c.part) || c.call) return c;
+    if (g->x->out->has_gpu || c.call) return c; /* only of the host's ops and gaps do places tell more than the part */
+    if (c.part != KP_SPLIT_COMPUTE && c.part != KP_SPLIT_IDLE) return c;
     own_find(g, step, c.part == KP_SPLIT_IDLE);
     const double *const ns = g->own.rows;
     for (size_t i = 1; i < g->own.count; i++)

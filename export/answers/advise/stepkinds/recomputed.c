@@ -8,8 +8,6 @@
  */
 #include "export/answers/advise/stepkinds/evalsteps.h"
 
-#include <string.h>
-
 #include "export/show/units.h"
 
 #define TOLD_SHARE 0.05 /* of the steps' time */

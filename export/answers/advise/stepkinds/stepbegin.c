@@ -8,8 +8,6 @@
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/kineto/kineto_facts.h"
 
-#include <stdlib.h>
-
 #define BEGIN_SHARE 0.75 /* of what they have more */
 
 static bool is_by_optimizer(const struct kp_costrules *x)

@@ -29,9 +29,6 @@ bool kp_waitedsteps_grow(const struct kp_costrules *x, const double *waits, stru
            out->late_ns - out->early_ns >= BUSIER_SHARE * x->out->step_ns;
 }
 
-/* Does that explain why the step is long? */
-static bool is_explained(double more_ns, double wait_ns) { return more_ns > 0 && wait_ns >= EXPLAINS_SHARE * more_ns; }
-
 /* `at`: the one that waited longest is the first. */
 static const char *steps_text(const struct kp_costrules *x, const size_t *at, const struct kp_waited_steps *of)
 {
@@ -47,7 +44,7 @@ void kp_waitedsteps_tell(struct kp_costrules *x, const double *waits, const doub
     const size_t steps = x->chosen->step_count;
     size_t count = 0, *at = kp_kineto_room(steps + 1, sizeof *at);
     for (size_t i = 0; i < steps; i++)
-        if (is_explained(more[i], waits[i])) at[count++] = i;
+        if (more[i] > 0 && waits[i] >= EXPLAINS_SHARE * more[i]) at[count++] = i;
     struct kp_waited_steps of = kp_costrules_waited(x, at, count, waits);
     if (count && (of.some.all_ns >= TOLD_SHARE * x->out->step_ns * (double)steps || of.some.most_ns >= TOLD_NS)) {
         of.what = steps_text(x, at, &of);
