@@ -165,7 +165,7 @@ static int trace_open(struct kp_advised *a, const struct kp_trace_source *source
     const struct kp_texts texts = kp_trace_source_texts(source);
     *a = (struct kp_advised){0};
     const int rc = kp_advised_read_part(&a->trace, &a->tree, &texts, source->path, true, &a->is_part, why, why_bytes);
-    return rc ? rc : kp_advised_choose(a, why, why_bytes);
+    return rc ? rc : kp_chosen_all(&a->chosen, &a->tree, why, why_bytes);
 }
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)

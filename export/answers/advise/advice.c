@@ -83,7 +83,7 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
 {
     struct kp_steady steady;
     struct kp_advice *const out = x->out;
-    const struct kp_advice whole = *out;
+    const size_t steps = out->steps, told = out->count;
     const bool is_known = kp_steady_open(&steady, x);
     if (is_known) {
         struct kp_costrules of = *x;
@@ -99,18 +99,15 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
             of.explained |= 1u << KP_SPLIT_IDLE; /* half of it is a collector or a compiler: their rules have told it */
         kp_rules_each_step(&of);
         kp_rules_parts(&of);
-        for (size_t i = whole.count; i < out->count; i++) {
+        for (size_t i = told; i < out->count; i++) {
             out->findings[i].of.is_steady = true;
             out->findings[i].of.mean_ns = out->step_ns;
         }
         x->unrecorded = of.unrecorded;
         kp_spans_fini(&of.read_idle); /* with that of x */
         x->read_idle = (struct kp_spans){0};
-        out->steps = whole.steps;
-        out->step_ns = whole.step_ns;
-        out->median_ns = whole.median_ns;
-        memcpy(out->mean_ns, whole.mean_ns, sizeof out->mean_ns);
-        memcpy(out->cause_ns, whole.cause_ns, sizeof out->cause_ns);
+        out->steps = steps;
+        means_make(out, x->splits);
     }
     kp_steady_fini(&steady);
     return is_known;
@@ -176,10 +173,9 @@ static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits
         usual_make(x->out, splits);
         x->chosen = &steps;
         x->places = &places;
-        x->out->ahead = kp_costrules_text(x,
-                                          "the host is ahead of the GPU, by %.1f steps more at the end than at the "
-                                          "start: a step is the GPU's, from its first work to that of the next",
-                                          backlog_ns / x->out->step_ns);
+        x->out->ahead = KP_TEXT("the host is ahead of the GPU, by %.1f steps more at the end than at the "
+                                "start: a step is the GPU's, from its first work to that of the next",
+                                backlog_ns / x->out->step_ns);
         rules_judge(x);
         x->chosen = chosen;
         x->places = kept;
@@ -204,10 +200,9 @@ static const char *late_of(struct kp_costrules *x)
     const double median = kp_sample_end(&lengths, 0.5);
     kp_chosen_fini(&steps);
     if (late <= count / 2) return NULL;
-    return kp_costrules_text(x,
-                             "the host is ahead of the GPU, by a step or more in %zu of %zu steps, until it waits: on "
-                             "the GPU a step lasts %.3f ms (median, from its first work to that of the next)",
-                             late, count, median / 1e6);
+    return KP_TEXT("the host is ahead of the GPU, by a step or more in %zu of %zu steps, until it waits: on "
+                   "the GPU a step lasts %.3f ms (median, from its first work to that of the next)",
+                   late, count, median / 1e6);
 }
 
 /* True: the GPU falls behind, and its steps are not to be had. */
@@ -229,13 +224,12 @@ static const char *lost_work(struct kp_costrules *x)
     kp_unanswered_add(&of, x->tree);
     if (!kp_unanswered_much(&of)) return NULL;
     if (of.kernels && of.kernels_lost == of.kernels && of.graphs_lost == of.graphs)
-        return kp_costrules_text(
-            x, "none of the %zu launched kernels is in the trace, so the GPU's work is unknown. %s", of.kernels,
-            kp_kineto_fact(x->tree->trace, "kprof.gpu_source")
-                ? "`kprof report` and `kprof doctor` say why"
-                : "Its profiler could not record the GPU: `kprof doctor` there says why");
+        return KP_TEXT("none of the %zu launched kernels is in the trace, so the GPU's work is unknown. %s", of.kernels,
+                       kp_kineto_fact(x->tree->trace, "kprof.gpu_source")
+                           ? "`kprof report` and `kprof doctor` say why"
+                           : "Its profiler could not record the GPU: `kprof doctor` there says why");
     kp_unanswered_text(text, sizeof text, &of);
-    return kp_costrules_text(x, "%s, so the GPU is busier than shown", text);
+    return KP_TEXT("%s, so the GPU is busier than shown", text);
 }
 
 /* What lacks in what was recorded of whole steps. */
@@ -266,9 +260,8 @@ static const char *missing_of(struct kp_costrules *x, bool is_behind)
                "between: kprof run --schedule wait=1,warmup=1,active=10";
     if (!steps)
         return "no steps were found in the trace. To count calls of the model as steps: kprof run --schedule "
-               "active=1000. To count calls "
-               "of a function: --step call:MODULE:FUNCTION (kprof doctor --steps lists some). Without steps: kprof "
-               "report";
+               "active=1000. To count calls of a function: --step call:MODULE:FUNCTION (kprof doctor --steps lists "
+               "some). Without steps: kprof report";
     if (steps < KP_STEPS_LEAST) return "fewer than two whole steps. To record 21: kprof run --schedule 10-30";
     if (is_behind)
         return "the GPU falls behind: in these steps the host launches more work than the GPU finishes. Record more "
@@ -285,8 +278,8 @@ static void phases_tell(struct kp_costrules *x)
     if (!kp_phasetimes_of(&times, x->tree->trace) || (phase && strncmp(phase, "train", 5) != 0)) return;
     if (!kp_phasetimes_text(text, sizeof text, &times, phase ? phase : "train")) return;
     x->out->evaluated =
-        kp_costrules_text(x, "%s%s%s, none of which is in %s", x->out->evaluated ? x->out->evaluated : "",
-                          x->out->evaluated ? "; " : "", text, times.is_of_last ? "this phase's traces" : "this trace");
+        KP_TEXT("%s%s%s, none of which is in %s", x->out->evaluated ? x->out->evaluated : "",
+                x->out->evaluated ? "; " : "", text, times.is_of_last ? "this phase's traces" : "this trace");
 }
 
 /* Of the time of a phase what lies in no step, also in none that is not whole. 0: the trace is of none. */
@@ -311,9 +304,9 @@ static void outside_tell(struct kp_costrules *x)
     const int64_t all = kp_spans_length(&x->chosen->spans, NULL), outside = outside_of_steps(x->tree, x->chosen);
     const char *const phase = kp_kineto_fact(x->tree->trace, "kprof.phase");
     if (!phase || (double)outside <= (1 - KP_SHARE_HEALTHY) * (double)all) return;
-    x->out->outside = kp_costrules_text(
-        x, "%.1f %% of the phase (%.1f ms) is outside steps and was not checked: kprof report --phase %s",
-        100 * (double)outside / (double)all, (double)outside / 1e6, phase);
+    x->out->outside =
+        KP_TEXT("%.1f %% of the phase (%.1f ms) is outside steps and was not checked: kprof report --phase %s",
+                100 * (double)outside / (double)all, (double)outside / 1e6, phase);
 }
 
 const char *kp_advice_guesses(const struct kp_kineto *trace)
@@ -331,8 +324,8 @@ static const char *guessed_of(const struct kp_costrules *x)
     const struct kp_kineto *const trace = x->tree->trace;
     const char *const each = kp_advice_guesses(trace), *const until = kp_kineto_fact(trace, "kprof.steps_until");
     if (!each || !until || !x->out->steps) return NULL;
-    return kp_costrules_text(x, "the steps are %s from before the first step by %s; they may be an evaluation", each,
-                             strcmp(until, "optimizer") == 0 ? "an optimizer" : until);
+    return KP_TEXT("the steps are %s from before the first step by %s; they may be an evaluation", each,
+                   strcmp(until, "optimizer") == 0 ? "an optimizer" : until);
 }
 
 /* How many times as long recorded steps last as those before the window; 0: not known, or others have the cores. */
@@ -356,9 +349,8 @@ static const char *host_without(const struct kp_costrules *x, double times)
     const double host = x->out->cause_ns[KP_IDLE_LAUNCH] + x->out->cause_ns[KP_IDLE_PYTHON];
     const double longer = x->out->median_ns - x->out->median_ns / times;
     if (!x->out->has_gpu || host < KP_SHARE_CRITICAL * x->out->step_ns || longer >= host) return "";
-    return kp_costrules_text(
-        x, ". The GPU waits %.3g ms per step for launches and Python, about %.3g ms without recording", host / 1e6,
-        (host - longer) / 1e6);
+    return KP_TEXT(". The GPU waits %.3g ms per step for launches and Python, about %.3g ms without recording",
+                   host / 1e6, (host - longer) / 1e6);
 }
 
 /* What the recording itself costs, where that may be taken for the program's. */
@@ -373,10 +365,9 @@ static const char *slowed_by(const struct kp_costrules *x)
                                  : "recording every Python call makes functions look slower than they are. Use "
                                    "`--with-stack ops` for timing";
     if (!x->out->count || times < KP_BARE_TOLD) return NULL;
-    return kp_costrules_text(x,
-                             "a step takes %.2f times as long as before recording (%.3f ms). If recording is why, ops, "
-                             "launches and Python cost less than reported%s",
-                             times, x->out->median_ns / times / 1e6, host_without(x, times));
+    return KP_TEXT("a step takes %.2f times as long as before recording (%.3f ms). If recording is why, ops, "
+                   "launches and Python cost less than reported%s",
+                   times, x->out->median_ns / times / 1e6, host_without(x, times));
 }
 
 /* Who has the cores that the thread of the steps wanted. */
@@ -385,14 +376,13 @@ static const char *who_has_them(const struct kp_costrules *x)
     const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
                busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
     const char *const own = kp_ownthreads_text(x), *const plural = cores == 1 ? "" : "s";
-    if (own) return kp_costrules_text(x, "%s (%s)", own, kp_ownthreads_where(x));
+    if (own) return KP_TEXT("%s (%s)", own, kp_ownthreads_where(x));
     if (!(busy > 0)) return "More threads than cores, other programs or a container limit used the cores";
     if (busy > cores)
-        return kp_costrules_text(x, "This program ran %ld threads on %ld core%s; other programs may use them as well",
-                                 busy, cores, plural);
-    return kp_costrules_text(
-        x, "Other programs, or a container limit, used the cores: this program ran %ld thread%s on %ld core%s", busy,
-        busy == 1 ? "" : "s", cores, plural);
+        return KP_TEXT("This program ran %ld threads on %ld core%s; other programs may use them as well", busy, cores,
+                       plural);
+    return KP_TEXT("Other programs, or a container limit, used the cores: this program ran %ld thread%s on %ld core%s",
+                   busy, busy == 1 ? "" : "s", cores, plural);
 }
 
 /* "The machine got busier: ..", or "". */
@@ -403,10 +393,9 @@ static const char *busier_text(const struct kp_costrules *x)
     const bool grow = kp_waitedsteps_grow(x, waits, &trend);
     free(waits);
     if (!grow) return "";
-    return kp_costrules_text(x,
-                             "The machine got busier: a step waited %s for a core in the first third of these steps, "
-                             "and %s in the last. ",
-                             kp_units_ms(trend.early_ns), kp_units_ms(trend.late_ns));
+    return KP_TEXT("The machine got busier: a step waited %s for a core in the first third of these steps, "
+                   "and %s in the last. ",
+                   kp_units_ms(trend.early_ns), kp_units_ms(trend.late_ns));
 }
 
 /* Everything is longer then, and no finding is to blame. */
@@ -416,8 +405,8 @@ static const char *crowded_of(const struct kp_costrules *x)
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
     x->out->crowded_ns =
         fmin(1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps, x->out->step_ns);
-    return kp_costrules_text(x, "%s " KP_CORE_WAITED_TEXT ". %s%s", x->out->step_thread, KP_CORE_WAITED_ARGS(waited),
-                             busier_text(x), who_has_them(x));
+    return KP_TEXT("%s " KP_CORE_WAITED_TEXT ". %s%s", x->out->step_thread, KP_CORE_WAITED_ARGS(waited), busier_text(x),
+                   who_has_them(x));
 }
 
 /* No rule knows what a step is for that is no part of a training, as a sound that is filtered for each batch. A note
@@ -447,9 +436,8 @@ static void health_judge(struct kp_costrules *x)
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;
     out->is_unrecorded = true;
-    out->missing =
-        kp_costrules_text(x, "%s; not recorded, so not checked: %s",
-                          is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
+    out->missing = KP_TEXT("%s; not recorded, so not checked: %s",
+                           is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
 }
 
 /* What is critical is so in all of the time: where evaluations take the most, in what the steps are without them. */
@@ -493,15 +481,14 @@ static void threads_tell(struct kp_costrules *x)
                        : threads.are_others ? "the thread of the steps"
                                             : "the main thread";
     if (threads.count > 1 && out->steps >= 2 * threads.count) {
-        out->at_once = kp_costrules_text(
-            x,
+        out->at_once = KP_TEXT(
             "%zu threads run steps at once: one ends each %s, and a thread takes %s from one of its steps to its next",
             threads.count, kp_units_ms(out->step_ns), kp_units_ms(out->step_ns * (double)threads.count));
     } else if (threads.count > 1 && out->steps) { /* a thread for each request: none has a next step, and few meet */
         out->step_threads = 1;
-        out->at_once = kp_costrules_text(
-            x, "%zu threads ran %zu steps, about one each, as in a server that starts a thread for each request",
-            threads.count, out->steps);
+        out->at_once =
+            KP_TEXT("%zu threads ran %zu steps, about one each, as in a server that starts a thread for each request",
+                    threads.count, out->steps);
     }
     kp_stepthreads_fini(&threads);
 }

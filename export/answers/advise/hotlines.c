@@ -78,17 +78,17 @@ static const char *most_text(const struct kp_costrules *x, const struct hot *of,
     for (size_t i = 0; i < count && i < LINES_SHOWN; i++) {
         const double share = of[i].ns / all_ns / threads;
         if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
-        text = kp_costrules_text(x, "%s%s%s %.0f %%", text, *text ? ", " : "",
-                                 kp_kineto_text(x->tree->trace, of[i].name), 100 * share);
+        text =
+            KP_TEXT("%s%s%s %.0f %%", text, *text ? ", " : "", kp_kineto_text(x->tree->trace, of[i].name), 100 * share);
         has_backward |= of[i].backward_ns > 0;
         is_beside |= share > 1.005;
     }
     if (!*text) return NULL;
     if (threads > 1)
-        return kp_costrules_text(x, "most of the time of the %zu threads that run steps%s: %s", x->out->step_threads,
-                                 has_backward ? ", lines with their backward" : "", text);
-    return kp_costrules_text(x, "most of %s%s%s: %s", of_what(x), has_backward ? ", lines with their backward" : "",
-                             is_beside ? ", on several threads at once" : "", text);
+        return KP_TEXT("most of the time of the %zu threads that run steps%s: %s", x->out->step_threads,
+                       has_backward ? ", lines with their backward" : "", text);
+    return KP_TEXT("most of %s%s%s: %s", of_what(x), has_backward ? ", lines with their backward" : "",
+                   is_beside ? ", on several threads at once" : "", text);
 }
 
 /* The line that has the most of what is in no part of a training: such a line has no backward. */
@@ -96,8 +96,7 @@ static const char *elsewhere_line(const struct kp_costrules *x, const struct hot
 {
     const double ns = x->out->elsewhere * (double)x->out->steps * x->out->step_ns;
     for (size_t i = 0; i < count && of[i].ns >= ns / 2; i++)
-        if (of[i].backward_ns == 0 && of[i].ns <= ns)
-            return kp_costrules_text(x, "%s", kp_kineto_text(x->tree->trace, of[i].name));
+        if (of[i].backward_ns == 0 && of[i].ns <= ns) return KP_TEXT("%s", kp_kineto_text(x->tree->trace, of[i].name));
     return NULL;
 }
 

@@ -6,18 +6,13 @@
 
 #include "export/answers/advise/advice.h"
 #include "export/answers/advise/adviceprint.h"
+#include "collector/base/kp_order.h"
 #include "export/read/facts/nocore.h"
+#include "export/read/store/qsort.h"
 #include "export/show/fields.h"
 #include "export/show/units.h"
 
-static const struct kp_steplist *ordered; /* for qsort */
-
-static int longer_first(const void *a, const void *b)
-{
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    const int64_t of_x = ordered->splits[x].step_ns, of_y = ordered->splits[y].step_ns;
-    return of_x != of_y ? (of_x < of_y ? 1 : -1) : (x > y) - (x < y);
-}
+KP_ORDER_BY(longer_first, double)
 
 void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                       bool is_longest_first)
@@ -32,13 +27,11 @@ void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const
     kp_nocore_of_some(out->no_core_ns, tree, chosen->steps, count);
     kp_advice_evaluations(out->evaluates, tree, chosen);
     out->has_gpu = kp_step_split_all(out->splits, tree, chosen);
-    for (size_t i = 0; i < count; i++) out->order[i] = i;
-    if (!count) return;
-    ordered = out;
-    qsort(out->order, count, sizeof *out->order, longer_first);
-    const double upper = (double)out->splits[out->order[(count - 1) / 2]].step_ns;
-    out->median_ns = (upper + (double)out->splits[out->order[count / 2]].step_ns) / 2;
-    for (size_t i = 0; i < count && !is_longest_first; i++) out->order[i] = i;
+    double *const ns = kp_kineto_room(count + 1, sizeof *ns);
+    for (size_t i = 0; i < count; i++) out->order[i] = i, ns[i] = (double)out->splits[i].step_ns;
+    if (is_longest_first) qsort_r(out->order, count, sizeof *out->order, longer_first, ns);
+    out->median_ns = kp_quantile(ns, count, 0.5); /* sorts them */
+    free(ns);
 }
 
 void kp_steplist_fini(struct kp_steplist *list)

@@ -56,14 +56,17 @@ int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const s
     return *is_part ? tree_make(tree, *trace, label, why, why_bytes) : rc;
 }
 
-int kp_advised_choose(struct kp_advised *a, char *why, size_t why_bytes)
+int kp_advised_read_all(struct kp_kineto **trace, struct kp_tree *tree, struct kp_chosen *chosen, const char *path)
 {
-    return kp_chosen_all(&a->chosen, &a->tree, why, why_bytes);
+    char why[512];
+    *chosen = (struct kp_chosen){0};
+    const int rc = kp_advised_read(trace, tree, &(struct kp_texts){kp_text_file_each, path}, path, why, sizeof why);
+    return rc ? rc : kp_chosen_all(chosen, tree, why, sizeof why);
 }
 
 static int judge(struct kp_advised *a, char *why, size_t why_bytes)
 {
-    const int rc = kp_advised_choose(a, why, why_bytes);
+    const int rc = kp_chosen_all(&a->chosen, &a->tree, why, why_bytes);
     if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
     return rc;
 }

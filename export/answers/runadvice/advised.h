@@ -27,8 +27,8 @@ int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct
  * returns 0. */
 int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts,
                          const char *label, bool takes_part, bool *is_part, char *why, size_t why_bytes);
-/* Of a trace that is read: chooses all of it. Returns as above. */
-int kp_advised_choose(struct kp_advised *advised, char *why, size_t why_bytes);
+/* The same of a file, and chooses all of it. The caller calls kp_chosen_fini(), too. */
+int kp_advised_read_all(struct kp_kineto **trace, struct kp_tree *tree, struct kp_chosen *chosen, const char *path);
 /*
  * Reads and judges it. Returns as above; the caller calls kp_advised_close(). With `takes_part` a file that ends early
  * is judged up to there: `why` then says so, and it returns 0.

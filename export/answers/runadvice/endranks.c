@@ -22,14 +22,11 @@ static void bytes_add(void *context, const char *path, int64_t bytes)
 
 static void rank_add(void *context, const char *path, int64_t bytes)
 {
-    const struct kp_texts texts = {kp_text_file_each, path};
     struct others *const o = context;
     struct kp_advised other = {0};
-    char why[512];
     (void)bytes;
     if (strcmp(path, o->own) == 0) return;
-    if (kp_advised_read(&other.trace, &other.tree, &texts, path, why, sizeof why) == 0 &&
-        kp_advised_choose(&other, why, sizeof why) == 0)
+    if (kp_advised_read_all(&other.trace, &other.tree, &other.chosen, path) == 0)
         kp_rankwaits_add(&o->ranks, &other.tree, &other.chosen);
     kp_advised_close(&other);
 }

@@ -424,12 +424,9 @@ static void worker_close(struct worker *w)
 /* False: nothing can be told of it. The caller closes it either way. */
 static bool worker_open(struct worker *w, const char *path)
 {
-    const struct kp_texts texts = {kp_text_file_each, path};
-    char why[512];
     *w = (struct worker){.loop = -1};
     kp_budget_beside(path);
-    if (kp_advised_read(&w->trace, &w->tree, &texts, path, why, sizeof why) != 0 || !w->tree.count) return false;
-    if (kp_chosen_all(&w->chosen, &w->tree, why, sizeof why) != 0) return false;
+    if (kp_advised_read_all(&w->trace, &w->tree, &w->chosen, path) != 0 || !w->tree.count) return false;
     w->wall_ns = kp_spans_length(&w->chosen.spans, NULL);
     idle_find(w);
     return true;

@@ -132,12 +132,12 @@ void kp_rules_anomaly(struct kp_costrules *x)
     }
     stacks_charge(&a);
     const char *const stacks =
-        a.stacks ? kp_costrules_text(x, ", and keeps a stack of Python for each of %.0f forward ops (about %.3f ms)",
-                                     (double)a.stacks / steps, a.stacks_ns / steps / 1e6)
+        a.stacks ? KP_TEXT(", and keeps a stack of Python for each of %.0f forward ops (about %.3f ms)",
+                           (double)a.stacks / steps, a.stacks_ns / steps / 1e6)
                  : ", and keeps a stack of Python for each forward op, which is not in this cost";
-    rule.what = kp_costrules_text(
-        x, "anomaly mode is on: autograd makes %.0f checks for NaN in a step (%.3f ms)%s; that costs at least",
-        (double)a.checks / steps, a.checks_ns / steps / 1e6, stacks);
+    rule.what =
+        KP_TEXT("anomaly mode is on: autograd makes %.0f checks for NaN in a step (%.3f ms)%s; that costs at least",
+                (double)a.checks / steps, a.checks_ns / steps / 1e6, stacks);
     kp_cost_tell(&a.cost, &rule);
     free(a.has_stack);
 }

@@ -197,12 +197,11 @@ static void math_tell(const struct attention *a, struct kp_finding *f)
     if (!q.count) return;
     const double width = q.of[q.count - 1];
     if (q.count != FUSED_DIMS)
-        f->change = kp_costrules_text(
-            x, "Try q, k and v of four dimensions (batch, heads, length, width): some versions of torch fuse no %zu.",
+        f->change = KP_TEXT(
+            "Try q, k and v of four dimensions (batch, heads, length, width): some versions of torch fuse no %zu.",
             q.count);
     else if (x->out->has_gpu && (long)width % WIDTH_OF)
-        f->change =
-            kp_costrules_text(x, "Make the head width (%ld) a multiple of 8: fused kernels need that.", (long)width);
+        f->change = KP_TEXT("Make the head width (%ld) a multiple of 8: fused kernels need that.", (long)width);
 }
 
 void kp_rules_attention(struct kp_costrules *x)

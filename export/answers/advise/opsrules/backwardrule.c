@@ -165,12 +165,10 @@ static void loops_tell(struct own_functions *f)
     if (most) {
         const char *const name = kp_kineto_text(x->tree->trace, most->name);
         const size_t bytes = strlen(name) - (is_backward_name(name) ? sizeof end - 1 : 0);
-        rule.what =
-            kp_costrules_text(x,
-                              "the %s of %.*s, a custom autograd function, loops: it runs %.0f operators one by one in "
-                              "each call, %s most often",
-                              name[bytes] ? "backward" : "forward", (int)bytes, name,
-                              (double)most->ops / (double)most->calls, kp_kineto_text(x->tree->trace, most->most));
+        rule.what = KP_TEXT("the %s of %.*s, a custom autograd function, loops: it runs %.0f operators one by one in "
+                            "each call, %s most often",
+                            name[bytes] ? "backward" : "forward", (int)bytes, name,
+                            (double)most->ops / (double)most->calls, kp_kineto_text(x->tree->trace, most->most));
     }
     kp_cost_tell(&f->loops, &rule);
 }

@@ -111,7 +111,7 @@ static const char *sizes_text(const struct kp_costrules *x, long *dim)
             used += (size_t)snprintf(text + used, sizeof text - used, least == most ? "%s%.0f" : "%s%.0f..%.0f",
                                      d ? ", " : "", least, most);
         }
-        if (*dim >= 0) return kp_costrules_text(x, " (input %zu is (%s))", i, text);
+        if (*dim >= 0) return KP_TEXT(" (input %zu is (%s))", i, text);
     }
     *dim = -1;
     return "";
@@ -180,14 +180,13 @@ static void compiled_tell(struct kp_costrules *x, struct kp_finding *f, const si
     long dim;
     const char *const sizes = sizes_text(x, &dim);
     const double each = f->step_ns * (double)x->out->steps / (double)count;
-    f->what = kp_costrules_text(x, "torch.compile compiles again in %s%s: %.1f ms%s, %.1f of them before forward runs",
-                                kp_costrules_numbers(x, at, count, KP_NUMBERS_MOST, ""), sizes, each / 1e6,
-                                count > 1 ? " each" : "", seen_ns / 1e6);
+    f->what = KP_TEXT("torch.compile compiles again in %s%s: %.1f ms%s, %.1f of them before forward runs",
+                      kp_costrules_numbers(x, at, count, KP_NUMBERS_MOST, ""), sizes, each / 1e6,
+                      count > 1 ? " each" : "", seen_ns / 1e6);
     if (dim >= 0)
-        f->change = kp_costrules_text(x,
-                                      "Mark that size as one that changes: torch._dynamo.mark_dynamic(tensor, %ld), or "
-                                      "pad it to a few sizes. Why else: TORCH_LOGS=recompiles.",
-                                      dim);
+        f->change = KP_TEXT("Mark that size as one that changes: torch._dynamo.mark_dynamic(tensor, %ld), or "
+                            "pad it to a few sizes. Why else: TORCH_LOGS=recompiles.",
+                            dim);
     if (count == 1) f->once_ns = each, f->once_step = x->chosen->steps[at[0]].number;
     f->is_critical = count > 1 && f->share >= KP_SHARE_CRITICAL;
 }

@@ -125,7 +125,7 @@ void kp_typed_ops_charge(struct kp_typed_ops *d, uint8_t types, double (*part_of
 static const char *line_text(const struct kp_costrules *x, int32_t node)
 {
     const uint32_t line = kp_costplace_line(x->tree, node);
-    return line ? kp_costrules_text(x, " at %s", kp_kineto_text(x->tree->trace, line)) : "";
+    return line ? KP_TEXT(" at %s", kp_kineto_text(x->tree->trace, line)) : "";
 }
 
 /* Which op of the second step made the first double: the first step may still have another begin. */
@@ -139,9 +139,8 @@ static const char *origin_text(const struct kp_costrules *x)
         if (!kp_costrules_is_op(x, i) || is_view(name) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
         if (has_doubles(x, i) && made >= 0 &&
             kp_tree_event(x->tree, (size_t)made)->tid == kp_tree_event(x->tree, i)->tid)
-            return kp_costrules_text(x, "; %s%s creates the first one", kp_costrules_name(x, made), line_text(x, made));
-        if (has_doubles(x, i))
-            return kp_costrules_text(x, "; %s%s is the first to receive float64", name, line_text(x, (int32_t)i));
+            return KP_TEXT("; %s%s creates the first one", kp_costrules_name(x, made), line_text(x, made));
+        if (has_doubles(x, i)) return KP_TEXT("; %s%s is the first to receive float64", name, line_text(x, (int32_t)i));
         made = KP_NAME_IS(name, "aten::to", "aten::_to_copy") ? (int32_t)i : -1;
     }
     return "";
@@ -159,8 +158,8 @@ void kp_rules_float64(struct kp_costrules *x)
         kp_cost_drop(&d.cost);
         return;
     }
-    rule.what = kp_costrules_text(x, "%.0f %% of the time in %s is float64 computation%s", 100 * d.ns / d.all_ns,
-                                  x->out->has_gpu ? "kernels" : "ops", origin_text(x));
+    rule.what = KP_TEXT("%.0f %% of the time in %s is float64 computation%s", 100 * d.ns / d.all_ns,
+                        x->out->has_gpu ? "kernels" : "ops", origin_text(x));
     rule.change =
         x->out->has_gpu
             ? "Compute in float32: tensor.float() where data comes in (arrays of numpy are float64), and no "

@@ -33,10 +33,9 @@ void kp_rules_hooks(struct kp_costrules *x)
             kp_cost_add_node(&cost, i, 1);
     const struct kp_cost_rule rule = {
         0.10, KP_RULE_MILD, "hook-before-collective", /* without it the collectives may take longer */
-        kp_costrules_text(x,
-                          "a hook of the backward pass computes on gradients before it sends them (the step waits "
-                          "%.3g ms for collectives)",
-                          x->out->mean_ns[KP_SPLIT_COMM] / 1e6),
+        KP_TEXT("a hook of the backward pass computes on gradients before it sends them (the step waits "
+                "%.3g ms for collectives)",
+                x->out->mean_ns[KP_SPLIT_COMM] / 1e6),
         "Run without the hook and compare the steps. It pays where it makes what is sent much smaller, and the network "
         "is slow: a tensor that keeps its size, with zeros in it, saves nothing. torch has fp16_compress_hook and "
         "powerSGD_hook."};

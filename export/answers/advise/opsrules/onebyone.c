@@ -172,12 +172,11 @@ static void loops_tell(struct loops *l)
     struct kp_cost_rule rule = {0.05, 0, "one-by-one", "", ""};
     const double steps = (double)x->chosen->step_count;
     const char *const name = strchr(l->function, ' ');
-    rule.what =
-        kp_costrules_text(x, "a loop in%s computes one by one: %.0f times %s per step, and %.0f times %s",
-                          name ? name : " Python", (double)l->computed / steps, kp_kineto_text(x->tree->trace, l->op),
-                          (double)(l->reads < l->taken ? l->taken : l->reads) / steps,
-                          l->reads < l->taken ? "it takes an element of a tensor" : "it reads a value");
-    rule.change = kp_costrules_text(x, "Replace the loop: %s", change_of(l));
+    rule.what = KP_TEXT("a loop in%s computes one by one: %.0f times %s per step, and %.0f times %s",
+                        name ? name : " Python", (double)l->computed / steps, kp_kineto_text(x->tree->trace, l->op),
+                        (double)(l->reads < l->taken ? l->taken : l->reads) / steps,
+                        l->reads < l->taken ? "it takes an element of a tensor" : "it reads a value");
+    rule.change = KP_TEXT("Replace the loop: %s", change_of(l));
     if (kp_cost_tell(&l->cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &l->times);
 }
 

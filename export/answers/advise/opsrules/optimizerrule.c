@@ -102,7 +102,7 @@ static const char *version_text(const struct kp_costrules *x)
     const char *const torch = kp_kineto_fact(x->tree->trace, "kprof.torch_version");
     int major = 0, minor = 0;
     if (!torch || sscanf(torch, "%d.%d", &major, &minor) != 2 || major > 2 || (major == 2 && minor >= 4)) return "";
-    return kp_costrules_text(x, "; this is torch %s", torch);
+    return KP_TEXT("; this is torch %s", torch);
 }
 
 void kp_rules_optimizer(struct kp_costrules *x)
@@ -112,10 +112,9 @@ void kp_rules_optimizer(struct kp_costrules *x)
     if (!x->out->has_gpu) updates_charge(&s);
     const char *const of = s.range < 0 ? "" : fusable_of(kp_costrules_name(x, s.range));
     if (KP_NAME_IS(of, "SGD", "Adagrad")) rule.bound = SHARE_LEAST_SGD;
-    rule.what = kp_costrules_text(x, "%s updates its parameters operator by operator (%.0f per step)", of,
-                                  (double)s.ops / (double)x->chosen->step_count);
-    rule.change = kp_costrules_text(
-        x,
+    rule.what = KP_TEXT("%s updates its parameters operator by operator (%.0f per step)", of,
+                        (double)s.ops / (double)x->chosen->step_count);
+    rule.change = KP_TEXT(
         "Use torch.optim.%s(..., fused=True), which updates all in one pass (on a CPU since torch 2.4%s; for dense "
         "floating-point parameters). The cost is all of Optimizer.step; fused=True saves a part of it.",
         of, version_text(x));
@@ -154,6 +153,5 @@ void kp_rules_optimizer_faults(struct kp_costrules *x)
     if (faults.major_ns > faults.minor_ns || made_ns(x) < taken->step_ns * (double)x->out->steps) return;
     kp_finding_drop(x->out, taken);
     struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_OPTIMIZER);
-    f->change =
-        kp_costrules_text(x, "%s Its new tensors take most of the %.0f page faults per step.", f->change, faults.minor);
+    f->change = KP_TEXT("%s Its new tensors take most of the %.0f page faults per step.", f->change, faults.minor);
 }

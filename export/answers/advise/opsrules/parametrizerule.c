@@ -59,10 +59,9 @@ void kp_rules_parametrized(struct kp_costrules *x)
     if (w.again) kp_cost_add_backward(&w.cost, w.charged);
     const struct kp_cost_rule rule = {
         0.05, 0, "parametrized-again",
-        kp_costrules_text(x,
-                          "parametrized weights are computed %.3g times per step, %.3g of them with the same "
-                          "parameters as before (forward and backward of these)",
-                          (double)w.count / steps, (double)w.again / steps),
+        KP_TEXT("parametrized weights are computed %.3g times per step, %.3g of them with the same "
+                "parameters as before (forward and backward of these)",
+                (double)w.count / steps, (double)w.again / steps),
         "Compute each weight once a step: run the forward pass within torch.nn.utils.parametrize.cached()."};
     kp_cost_tell(&w.cost, &rule);
     kp_keyindex_fini(&w.calls);

@@ -93,9 +93,8 @@ void kp_rules_repeated(struct kp_costrules *x)
         struct kp_cost_rule rule = {0.10, 0, "repeated-copies", "", broadcast_change};
         const bool is_attention = 2 * r.for_attention >= r.count;
         if (is_attention) rule.change = attention_change;
-        rule.what =
-            kp_costrules_text(x, "%s copies what it repeats%s, %.1f times per step", kp_costrules_name(x, r.most),
-                              is_attention ? " for attention" : "", (double)r.count / (double)x->chosen->step_count);
+        rule.what = KP_TEXT("%s copies what it repeats%s, %.1f times per step", kp_costrules_name(x, r.most),
+                            is_attention ? " for attention" : "", (double)r.count / (double)x->chosen->step_count);
         kp_cost_add_marked(&cost, r.marks, true);
         kp_cost_tell(&cost, &rule);
     }

@@ -171,17 +171,15 @@ static void slowdown_tell(struct slowdown *s, const struct slower_op *most, stru
 {
     struct kp_costrules *const x = s->x;
     struct kp_cost_rule rule = {0.08, KP_RULE_TELLS_STEPS, "op-slows-down", "", subnormal_change};
-    rule.what = kp_costrules_text(
-        x,
+    rule.what = KP_TEXT(
         "%s%s gets slower, with as many calls per step%s: a call takes %s in the first steps and %s in the last third",
-        kp_costrules_name(x, most->node), most->ops > 1 ? kp_costrules_text(x, " (and %zu more)", most->ops - 1) : "",
+        kp_costrules_name(x, most->node), most->ops > 1 ? KP_TEXT(" (and %zu more)", most->ops - 1) : "",
         s->has_shapes ? " and the same sizes" : "", kp_units_ms(most->early_ns), kp_units_ms(most->late_ns));
     if (!s->has_shapes) {
         rule.explains |= KP_RULE_MILD;
-        rule.change = kp_costrules_text(x,
-                                        "Sizes were not recorded: kprof run --record-shapes tells whether they grow. "
-                                        "If they do not: %s",
-                                        subnormal_change);
+        rule.change = KP_TEXT("Sizes were not recorded: kprof run --record-shapes tells whether they grow. "
+                              "If they do not: %s",
+                              subnormal_change);
     }
     cost->of_ns = x->out->step_ns - x->core_waited_ns;
     kp_costrules_core(x, kp_cost_tell(cost, &rule));

@@ -127,13 +127,12 @@ static void sorts_tell(const struct sorts *s, struct kp_costrules *x)
     struct kp_cost_rule rule = {0.05, s->taken > 0 ? 0 : KP_RULE_MILD, "sort-for-few", "", ""}; /* all may be used */
     kp_cost_add_marked(&cost, s->marks, true);
     if (s->taken > 0) {
-        rule.what = kp_costrules_text(x, "%s sorts %.0f elements, and the next operator takes %.0f of them", name,
-                                      s->all, s->taken);
-        rule.change = kp_costrules_text(x, "If nothing else reads the sorted tensor, call torch.topk(x, %.0f)%s%s.",
-                                        s->taken, x->out->has_gpu ? "" : ": it takes about ",
-                                        x->out->has_gpu ? "" : kp_costrules_text(x, "%s of the time", part_of(s)));
+        rule.what = KP_TEXT("%s sorts %.0f elements, and the next operator takes %.0f of them", name, s->all, s->taken);
+        rule.change = KP_TEXT("If nothing else reads the sorted tensor, call torch.topk(x, %.0f)%s%s.", s->taken,
+                              x->out->has_gpu ? "" : ": it takes about ",
+                              x->out->has_gpu ? "" : KP_TEXT("%s of the time", part_of(s)));
     } else {
-        rule.what = kp_costrules_text(x, "%s sorts all elements, and the next operator takes a part of them", name);
+        rule.what = KP_TEXT("%s sorts all elements, and the next operator takes a part of them", name);
         rule.change = "If only the first or the last are used, call torch.topk(x, N). On a CPU it takes a tenth to two "
                       "fifths of the time for a quarter or less. --record-shapes shows how many are taken.";
     }

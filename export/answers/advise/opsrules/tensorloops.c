@@ -99,7 +99,7 @@ static size_t ops_of(const size_t *counts)
 static uint64_t function_key(const struct kp_costrules *x, uint32_t line)
 {
     const char *const text = kp_kineto_text(x->tree->trace, line), *const name = strchr(text, ' ');
-    const char *const of = kp_costrules_text(x, "%.*s%s", (int)strcspn(text, ":"), text, name ? name : "");
+    const char *const of = KP_TEXT("%.*s%s", (int)strcspn(text, ":"), text, name ? name : "");
     return kp_strings_put(x->tree->trace->strings, of, strlen(of));
 }
 
@@ -215,13 +215,12 @@ static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, cons
         kp_spans_add(&times, run->start_ns, run->end_ns);
     }
     kp_spans_settle(&times);
-    rule.what = kp_costrules_text(x, "a loop in%s computes tensor by tensor: %.0f small ops per step, %s %.0f times",
-                                  name ? name : " Python", (double)ops_of(loop->counts) / (double)steps,
-                                  table[most].name, (double)loop->counts[most] / (double)steps);
-    rule.change = kp_costrules_text(x,
-                                    "Compute all at once: %s The cost is all of the loop; one call for all saves a "
-                                    "fifth to two thirds of it.",
-                                    change_of(loop->counts));
+    rule.what = KP_TEXT("a loop in%s computes tensor by tensor: %.0f small ops per step, %s %.0f times",
+                        name ? name : " Python", (double)ops_of(loop->counts) / (double)steps, table[most].name,
+                        (double)loop->counts[most] / (double)steps);
+    rule.change = KP_TEXT("Compute all at once: %s The cost is all of the loop; one call for all saves a "
+                          "fifth to two thirds of it.",
+                          change_of(loop->counts));
     if (kp_cost_tell(&cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &times);
     kp_spans_fini(&times);
 }

@@ -156,8 +156,7 @@ static void old_tell(struct growth *g)
 {
     struct kp_costrules *const x = g->x;
     struct kp_cost_rule rule = old_data;
-    rule.what = kp_costrules_text(
-        x,
+    rule.what = KP_TEXT(
         "torch.cat copies a buffer to add a little to it, %.1f times per step: %.1f %% of what it copies is old data",
         (double)g->old_count / (double)x->chosen->step_count, 100 * g->old_elements / g->all_elements);
     if (kp_cost_tell(&g->old, &rule)) faults_drop(x, g->all_elements);
@@ -219,11 +218,9 @@ static void optimizer_tell(struct kp_costrules *x, const char *has)
 {
     struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_OPTIMIZER);
     if (f)
-        f->change =
-            kp_costrules_text(x,
-                              "%s, and the optimizer updates them all: torch.nn.Embedding(..., sparse=True) with "
-                              "torch.optim.SparseAdam, SGD or Adagrad updates those of the batch. Else: %s",
-                              has, f->change);
+        f->change = KP_TEXT("%s, and the optimizer updates them all: torch.nn.Embedding(..., sparse=True) with "
+                            "torch.optim.SparseAdam, SGD or Adagrad updates those of the batch. Else: %s",
+                            has, f->change);
 }
 
 static void dense_judge(struct kp_costrules *x)
@@ -273,8 +270,7 @@ static void again_judge(struct kp_costrules *x)
                                          "token.",
                                .is_critical = true,
                                .steps = x->out->steps};
-        f.what = kp_costrules_text(x, "for each new token the model recomputes all tokens before it (%ld to %ld)",
-                                   least, most);
+        f.what = KP_TEXT("for each new token the model recomputes all tokens before it (%ld to %ld)", least, most);
         kp_costplaces_tell(&places, x->tree->trace, &f);
         kp_costrules_tell(x, &f);
     }

@@ -60,23 +60,33 @@ int32_t kp_costplace_launcher(const struct kp_tree *tree, size_t node);
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
-/* ---- gputurns.c ---- */
+/* ---- kindtimes.c: times of one kind, by their place and their turn in the step ---- */
 
-struct kp_late { /* works of a GPU on which nothing ran for a while, though they were launched */
-    struct kp_late_work *of;
-    size_t count, capacity;
+struct kp_kindtime {
+    uint64_t kind;
+    double ns;
+    size_t step;
 };
+struct kp_kindtimes { /* all zero: empty */
+    struct kp_kindtime *of;
+    size_t count, capacity;
+    struct kp_keyindex places;
+};
+void kp_kindtimes_add(struct kp_kindtimes *times, uint64_t place, size_t step, double ns);
+/* Sorts them by kind and length; returns the end of the kind that begins at `from`. */
+void kp_kindtimes_sort(struct kp_kindtimes *times);
+size_t kp_kindtimes_end(const struct kp_kindtimes *times, size_t from);
+/* Of such a kind the quickest tenth, which waited for nothing, if any did. */
+double kp_kindtimes_quickest(const struct kp_kindtime *of, size_t count);
+void kp_kindtimes_fini(struct kp_kindtimes *times);
+
+/* ---- idlecause.c ---- */
+
 /* Gaps of one length before such work: the turns of another process on the same GPU. */
 struct kp_turns {
     size_t count;
     int64_t each_ns; /* their median */
 };
-/* The gap before the work of a node, and how much of it was after the launch. Keeps long ones. */
-void kp_turns_add(struct kp_late *late, const struct kp_tree *tree, int32_t node, int64_t gap_ns, int64_t launched_ns);
-struct kp_turns kp_turns_find(struct kp_late *late); /* none: count 0 */
-
-/* ---- idlecause.c ---- */
-
 struct kp_idle {
     struct kp_spans of[KP_IDLE_CAUSES]; /* settled; they do not overlap */
     struct kp_costplaces places[KP_IDLE_CAUSES];

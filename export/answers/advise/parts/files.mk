@@ -6,7 +6,7 @@ SRC_parts := \
     export/answers/advise/parts/findingtext.c \
     export/answers/advise/parts/gpufigures.c \
     export/answers/advise/parts/gpusteps.c \
-    export/answers/advise/parts/gputurns.c \
+    export/answers/advise/parts/kindtimes.c \
     export/answers/advise/parts/idlecause.c \
     export/answers/advise/parts/rankwords.c \
     export/answers/advise/parts/steadysteps.c \

@@ -10,39 +10,35 @@
 #include "export/answers/advise/parts/finding.h"
 #include "export/answers/top/toprows.h"
 
-static size_t notes_add(struct kp_note *out, size_t count, const struct kp_note *notes, size_t note_count)
-{
-    for (size_t i = 0; i < note_count; i++)
-        if (notes[i].text) out[count++] = notes[i];
-    return count;
-}
-
 size_t kp_advice_notes(const struct kp_advice *a, struct kp_note notes[KP_NOTES_MAX])
 {
-    static const char evaluated[] = "Evaluations";
+    enum { WAITED_AT = 4 };
     const bool is_waited_more = a->waited_ns > a->evaluated_ns;
-    const struct kp_note before[] = {{a->guessed, "Steps are guessed"},
-                                     {a->at_once, "Steps of several threads"},
-                                     {a->crowded, "Too few cores"},
-                                     {is_waited_more ? NULL : a->evaluated, evaluated}},
-                         after[] = {{a->waited_why, "Why steps may be slow"},
-                                    {is_waited_more ? a->evaluated : NULL, evaluated},
-                                    {a->recomputed, "Activation checkpointing"},
-                                    {a->again, "Passes without gradients"},
-                                    {a->lines_by, "Lines are not recorded"},
-                                    {a->slowed_by, "Recording takes time"},
-                                    {a->ahead, "Host and GPU"},
-                                    {a->overlaps, "Times that cannot be"},
-                                    {a->prompts, "Prompts"},
-                                    {a->no_op, "Time without an operator"},
-                                    {a->met, "Collectives"},
-                                    {a->outside, "Work outside of the steps"},
-                                    {a->most, "Hottest lines"}};
-    _Static_assert(sizeof before + sizeof after <= (KP_NOTES_MAX - KP_WAITED_MAX) * sizeof *before, "all have room");
-    size_t count = notes_add(notes, 0, before, sizeof before / sizeof *before);
-    for (size_t i = 0; i < a->waited_count; i++)
-        notes[count++] = (struct kp_note){a->waited[i].what, "The machine was busy"};
-    return notes_add(notes, count, after, sizeof after / sizeof *after);
+    const struct kp_note rows[] = {{a->guessed, "Steps are guessed"},
+                                   {a->at_once, "Steps of several threads"},
+                                   {a->crowded, "Too few cores"},
+                                   {is_waited_more ? NULL : a->evaluated, "Evaluations"},
+                                   {a->waited_why, "Why steps may be slow"}, /* WAITED_AT: behind those groups */
+                                   {is_waited_more ? a->evaluated : NULL, "Evaluations"},
+                                   {a->recomputed, "Activation checkpointing"},
+                                   {a->again, "Passes without gradients"},
+                                   {a->lines_by, "Lines are not recorded"},
+                                   {a->slowed_by, "Recording takes time"},
+                                   {a->ahead, "Host and GPU"},
+                                   {a->overlaps, "Times that cannot be"},
+                                   {a->prompts, "Prompts"},
+                                   {a->no_op, "Time without an operator"},
+                                   {a->met, "Collectives"},
+                                   {a->outside, "Work outside of the steps"},
+                                   {a->most, "Hottest lines"}};
+    _Static_assert(sizeof rows <= (KP_NOTES_MAX - KP_WAITED_MAX) * sizeof *rows, "all have room");
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t w = 0; i == WAITED_AT && w < a->waited_count; w++)
+            notes[count++] = (struct kp_note){a->waited[w].what, "The machine was busy"};
+        if (rows[i].text) notes[count++] = rows[i];
+    }
+    return count;
 }
 
 void kp_advice_waited_add(struct kp_advice *a, const struct kp_waited_steps *steps)

@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
+
 /* Python for less than this between two ops is part of calling them: eager torch cannot do without. */
 enum { PYTHON_LEAST_NS = 50000 };
 /* A shorter call did not wait. */
@@ -35,6 +37,10 @@ struct launched { /* work of a device, or an op where there is none */
     int64_t start_ns;
     int32_t node, call, before;
 };
+struct late_work { /* of a GPU on which nothing ran for a while, though it was launched */
+    int64_t gap_ns;
+    const char *name;
+};
 struct launch_gap { /* a part of a gap in which the host launches */
     int64_t start_ns, end_ns;
     struct launched next; /* call -1: not known */
@@ -46,11 +52,11 @@ struct finding_idle {
     struct kp_spans sets[SETS];
     struct host_wait *waits, *long_ops; /* long_ops: by start */
     struct launched *works;             /* by start */
-    struct kp_late late;
+    struct late_work *late;
     struct kp_spans waiting;  /* all times in which the host waits for a GPU, short ones, too */
     struct host_wait *pauses; /* these, by start */
     struct launch_gap *gaps;  /* by start */
-    size_t gap_count, gap_capacity, pause_count, pause_capacity;
+    size_t gap_count, gap_capacity, pause_count, pause_capacity, late_count, late_capacity;
     size_t wait_count, wait_capacity, work_count, work_capacity, op_count, op_capacity;
     const struct host_wait *wait; /* the last before the gap */
     int32_t op;                   /* the last of the host's */
@@ -82,16 +88,14 @@ static void call_take(struct finding_idle *f, const struct kp_node *node, int32_
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
     const bool is_free = is_alloc(name) && has(name, "Free");
     const bool is_wait = kp_hostwaits_is(&f->hostwaits, (size_t)i);
-    const bool is_alone = kp_costplace_op(f->tree, i) == i;
+    struct host_wait wait = {node->start_ns, node->end_ns, i, kp_costplace_op(f->tree, i) == i ? f->op : -1, false};
     if (is_wait) {
         kp_spans_add(&f->waiting, node->start_ns, node->end_ns);
-        *KP_KINETO_NEXT(f->pauses, f->pause_count, f->pause_capacity) =
-            (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, false};
+        *KP_KINETO_NEXT(f->pauses, f->pause_count, f->pause_capacity) = wait;
     }
-    if (is_long && (is_free || is_wait || strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "hipMemcpy", 9) == 0)) {
-        *KP_KINETO_NEXT(f->waits, f->wait_count, f->wait_capacity) =
-            (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, is_free};
-    }
+    wait.is_alloc = is_free;
+    if (is_long && (is_free || is_wait || kp_name_begins(name, "cudaMemcpy") || kp_name_begins(name, "hipMemcpy")))
+        *KP_KINETO_NEXT(f->waits, f->wait_count, f->wait_capacity) = wait;
 }
 
 static void work_add(struct finding_idle *f, int32_t i, int32_t call, int32_t before)
@@ -217,6 +221,11 @@ static void host_divide(struct finding_idle *f, int64_t from, int64_t to, const 
     }
 }
 
+/* Processes that share a GPU have it in turns of a few milliseconds (2.4 on an H200), as regular as a clock, and
+ * before any work. A program's own wait comes before the same work each time. */
+enum { TURN_LEAST_NS = 1000000, TURNS_LEAST = 4, TURN_WORKS_LEAST = 3 };
+static const double turn_spread = 0.015, turns_share = 0.4;
+
 /* The part of a gap of so many ns from the launch's call on. */
 static void launch_divide(struct finding_idle *f, int64_t gap_ns, int64_t from, int64_t to, const struct launched *next)
 {
@@ -225,7 +234,9 @@ static void launch_divide(struct finding_idle *f, int64_t gap_ns, int64_t from, 
     part_add(f, KP_IDLE_LAUNCH, from, returned, next);
     const bool is_late = to - end > LATENCY_MOST_NS;
     part_add(f, is_late ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, returned, to, next);
-    if (is_late) kp_turns_add(&f->late, f->tree, next->node, gap_ns, to - returned);
+    if (is_late && to - returned >= TURN_LEAST_NS)
+        *KP_KINETO_NEXT(f->late, f->late_count, f->late_capacity) = (struct late_work){
+            gap_ns, kp_kineto_text(f->tree->trace, kp_tree_event(f->tree, (size_t)next->node)->name)};
 }
 
 static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)
@@ -313,6 +324,37 @@ static void waits_charge(struct finding_idle *f, const struct kp_chosen *chosen,
     free(of_steps);
 }
 
+/* ---- turns of another process ---- */
+
+KP_ORDER(late_order, struct late_work, gap_ns)
+
+static size_t names_count(const struct late_work *late, size_t count)
+{
+    size_t names = 0;
+    for (size_t i = 0; i < count && names < TURN_WORKS_LEAST; i++) {
+        size_t before = 0;
+        while (before < i && strcmp(late[before].name, late[i].name) != 0) before++;
+        names += before == i;
+    }
+    return names;
+}
+
+/* The most gaps of one length, if they are another process's turns. */
+static struct kp_turns turns_find(struct finding_idle *f)
+{
+    struct late_work *const late = f->late;
+    size_t first = 0, most = 0;
+    if (f->late_count) qsort(late, f->late_count, sizeof *late, late_order);
+    for (size_t i = 0, end = 0; i < f->late_count; i++) {
+        while (end < f->late_count && (double)late[end].gap_ns <= (double)late[i].gap_ns * (1 + 2 * turn_spread)) end++;
+        if (end - i > most) most = end - i, first = i;
+    }
+    if (most < TURNS_LEAST || (double)most < turns_share * (double)f->late_count ||
+        names_count(late + first, most) < TURN_WORKS_LEAST)
+        return (struct kp_turns){0};
+    return (struct kp_turns){most, late[first + most / 2].gap_ns};
+}
+
 /* How long a GPU works on after a time, on what was launched before. */
 static int64_t backlog_at(const struct finding_idle *f, int64_t ns)
 {
@@ -337,7 +379,7 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
     works_list(&f);
     gaps_divide(&f, chosen, worked);
     waits_charge(&f, chosen, worked);
-    out->turns = kp_turns_find(&f.late);
+    out->turns = turns_find(&f);
     if (chosen->step_count)
         out->backlog_ns =
             backlog_at(&f, chosen->steps[chosen->step_count - 1].end_ns) - backlog_at(&f, chosen->steps[0].start_ns);
@@ -347,7 +389,7 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
     kp_hostwaits_fini(&f.hostwaits);
     free(f.pauses);
     free(f.gaps);
-    free(f.late.of);
+    free(f.late);
     free(f.long_ops);
     free(f.waits);
     free(f.works);

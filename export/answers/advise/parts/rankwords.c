@@ -93,8 +93,7 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     } else {
         snprintf(out->what, sizeof out->what,
                  "the step waits for other ranks, none of which is late by its own work; the wait is %.0f %% of the "
-                 "collective "
-                 "time",
+                 "collective time",
                  100 * wait);
         snprintf(out->change, sizeof out->change, "Even out the work of the ranks in each step.");
     }
@@ -140,9 +139,8 @@ bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *r
     }
     core_name(core, sizeof core, &longer);
     snprintf(out->what, sizeof out->what,
-             "%s took longer in collectives, which end when all ranks have run: rank %ld had "
-             "no CPU core for %s",
-             names, longer.of->rank, core);
+             "%s took longer in collectives, which end when all ranks have run: rank %ld had no CPU core for %s", names,
+             longer.of->rank, core);
     return true;
 }
 
@@ -165,6 +163,14 @@ static void waited_note(struct kp_advice *a, const struct kp_finding *f, const c
     kp_advice_waited_add(a, &(struct kp_waited_steps){what, f->steps, of->number, some});
 }
 
+/* Of its cost a part is this finding's. */
+static void part_keep(struct kp_finding *f, double part)
+{
+    f->step_ns *= part;
+    f->share *= part;
+    if (!f->longer.count) f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+}
+
 /* Gives the finding these words and this cost, or the advice the note in its place. */
 static void finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words,
                            struct kp_strings *texts)
@@ -181,18 +187,14 @@ static void finding_reword(struct kp_advice *a, struct kp_finding *f, const stru
     }
     f->what = kp_strings_keep(texts, words->what);
     f->change = kp_strings_keep(texts, words->change);
-    f->step_ns *= words->part;
-    f->share *= words->part;
-    if (!f->longer.count) f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+    part_keep(f, words->part);
 }
 
 /* Many small collectives are a fault whatever a rank waits for in them. False: that wait is nearly all of it. */
 static bool small_keep(struct kp_finding *f, const struct kp_rankwords *words)
 {
     if (!f->is_small || words->small * f->share < KP_SHARE_LATE) return false;
-    f->step_ns *= words->small;
-    f->share *= words->small;
-    f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+    part_keep(f, words->small);
     return true;
 }
 

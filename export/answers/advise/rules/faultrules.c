@@ -26,13 +26,13 @@ void kp_rules_faults(struct kp_costrules *x)
     f.steps = (size_t)((are_read || is_of_bare ? 1 : faults.many) * steps + 0.5);
     if (!kp_pagefaults_are_found(&faults, step_ns)) return;
     if (are_read) {
-        f.what = kp_costrules_text(x, "%.0f page faults per step read from a disk, at least 0.1 ms each", faults.major);
+        f.what = KP_TEXT("%.0f page faults per step read from a disk, at least 0.1 ms each", faults.major);
         f.change = read_change;
     } else {
-        f.what = kp_costrules_text(
-            x, "%.0f page faults per step%s: malloc returns large blocks to the kernel and requests them again",
-            is_of_bare ? faults.bare : faults.minor,
-            !is_of_bare ? "" : kp_costrules_text(x, " without recording (%.0f while recording)", faults.minor));
+        f.what =
+            KP_TEXT("%.0f page faults per step%s: malloc returns large blocks to the kernel and requests them again",
+                    is_of_bare ? faults.bare : faults.minor,
+                    !is_of_bare ? "" : KP_TEXT(" without recording (%.0f while recording)", faults.minor));
         f.change = faults.is_memory_kept ? kept_change : keep_change;
     }
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);

@@ -356,8 +356,8 @@ static void gpu_reads_see(struct kp_costrules *x)
     kp_spans_fini(&times);
     if (count && count >= KP_VALUEREADS_LEAST * steps) {
         kp_costplaces_lines(&cost.places, x->tree->trace, steps, lines, sizeof lines);
-        x->out->seen = kp_costrules_text(
-            x, "%.0f calls of .item() and the like per step%s%s (on the GPU each waits until its tensor is computed)",
+        x->out->seen = KP_TEXT(
+            "%.0f calls of .item() and the like per step%s%s (on the GPU each waits until its tensor is computed)",
             (double)count / (double)steps, *lines ? ", with the loop around them at " : "", lines);
     }
     kp_cost_drop(&cost);
@@ -389,7 +389,7 @@ static const char *rest_text(const struct kp_costrules *x, const char *line, dou
 {
     const char *const name = line ? strchr(line, ' ') : NULL;
     if (!name || all_ns < REST_LEAST * reads_ns) return "";
-    return kp_costrules_text(x, "; with all of%s, which does little else", name);
+    return KP_TEXT("; with all of%s, which does little else", name);
 }
 
 /* `line`: of the function that is charged as a whole, or NULL. False: it is no finding. */
@@ -400,10 +400,9 @@ static bool reads_tell(struct kp_costrules *x, struct kp_cost *cost, double each
     kp_costplaces_lines(&cost->places, x->tree->trace, steps, lines, sizeof lines);
     const struct kp_cost_rule rule = {
         0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
-        kp_costrules_text(x,
-                          "Python reads %.0f values per step one by one (.item(), float(), if, print() of tensors); "
-                          "the cost includes the loop around them%s%s%s",
-                          each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, kp_cost_mean(cost))),
+        KP_TEXT("Python reads %.0f values per step one by one (.item(), float(), if, print() of tensors); "
+                "the cost includes the loop around them%s%s%s",
+                each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, kp_cost_mean(cost))),
         "Keep them as tensors and read all at once: torch.stack(values).tolist(). Log every N steps."};
     if (each < KP_VALUEREADS_LEAST) memset(cost->of, 0, steps * sizeof *cost->of);
     return kp_cost_tell(cost, &rule);
@@ -424,9 +423,9 @@ static void reads_judge(struct kp_costrules *x)
     const char *const function = each < KP_VALUEREADS_LEAST ? NULL : function_charge(&cost, x, &times);
     if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
     else if (each >= SEEN_LEAST)
-        x->out->seen = kp_costrules_text(
-            x, "%.3g call%s of .item() and the like per step, %s%s%s. On a GPU each would wait for the device", each,
-            each == 1 ? "" : "s", kp_units_ms(ns), *counts ? ": " : "", counts);
+        x->out->seen =
+            KP_TEXT("%.3g call%s of .item() and the like per step, %s%s%s. On a GPU each would wait for the device",
+                    each, each == 1 ? "" : "s", kp_units_ms(ns), *counts ? ": " : "", counts);
     kp_spans_fini(&times);
 }
 

@@ -57,15 +57,13 @@ static const char *optimizer_change(const struct kp_costrules *x, const struct o
     const double ops = (double)o->all / (double)x->chosen->step_count;
     const bool is_fused = KP_NAME_IS(o->name, "Adam", "AdamW", "SGD", "Adagrad");
     if (2 * o->joined >= o->all)
-        return is_fused ? kp_costrules_text(x, "Let %s join its %.0f ops a step: %s(..., fused=True).", o->name, ops,
-                                            o->name)
+        return is_fused ? KP_TEXT("Let %s join its %.0f ops a step: %s(..., fused=True).", o->name, ops, o->name)
                         : NULL;
     const char *const how = is_fused ? "(..., fused=True), or foreach=True."
                             : KP_NAME_IS(o->name, "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
                                 ? "(..., foreach=True)."
                                 : " has to join them: torch.compile, or torch._foreach_* ops.";
-    return kp_costrules_text(x, "%s goes through its parameters one by one (%.0f ops a step): %s%s", o->name, ops,
-                             o->name, how);
+    return KP_TEXT("%s goes through its parameters one by one (%.0f ops a step): %s%s", o->name, ops, o->name, how);
 }
 
 /* Where half of the time or more lies in its steps. */
@@ -158,15 +156,13 @@ static const char *of_loop(const struct kp_costrules *x, const struct kp_finding
     for (size_t i = 0; i < x->tree->count; i++) node_take(&l, i);
     const size_t turns = turns_of(&l), norms = line_turns(&l);
     if (turns)
-        change = kp_costrules_text(x,
-                                   "%s uses the same weights %zu times a step: join what it takes one by one into one "
-                                   "batch, where no turn needs the one before. Else " LESS,
-                                   f->line ? f->line : "The program", turns);
+        change = KP_TEXT("%s uses the same weights %zu times a step: join what it takes one by one into one "
+                         "batch, where no turn needs the one before. Else " LESS,
+                         f->line ? f->line : "The program", turns);
     else if (norms >= TURNS_LEAST && f->where && strcmp(f->where, "aten::linalg_vector_norm") == 0)
-        change = kp_costrules_text(x,
-                                   "%s asks for %zu norms a step: torch.nn.utils.get_total_norm(tensors) makes them "
-                                   "together. Else " LESS,
-                                   f->line, norms);
+        change = KP_TEXT("%s asks for %zu norms a step: torch.nn.utils.get_total_norm(tensors) makes them "
+                         "together. Else " LESS,
+                         f->line, norms);
     kp_keyindex_fini(&l.keys);
     return change;
 }
@@ -216,10 +212,9 @@ static const char *of_masks(const struct kp_costrules *x)
             kind_add(&k, x, (int32_t)i);
     const char *const line = kind_line(&k, x);
     if (!line) return NULL;
-    return kp_costrules_text(x,
-                             "%s picks elements by a mask (%.3f ms of it): a step asks %zu times where one is true "
-                             "(aten::nonzero). torch.where, or a product with the mask, keeps the shape. Else " LESS,
-                             line, k.ms, k.count / x->chosen->step_count);
+    return KP_TEXT("%s picks elements by a mask (%.3f ms of it): a step asks %zu times where one is true "
+                   "(aten::nonzero). torch.where, or a product with the mask, keeps the shape. Else " LESS,
+                   line, k.ms, k.count / x->chosen->step_count);
 }
 
 static const char *of_host_tensors(const struct kp_costrules *x)
@@ -230,10 +225,9 @@ static const char *of_host_tensors(const struct kp_costrules *x)
             kind_add(&k, x, x->works[i].call);
     const char *const line = kind_line(&k, x);
     if (!line) return NULL;
-    return kp_costrules_text(x,
-                             "%s copies most of the %zu tensors a step that come from the host, one by one (%.3f ms of "
-                             "it): make them on the GPU (device=\"cuda\"), or copy them as one. Else " LESS,
-                             line, k.count / x->chosen->step_count, k.ms);
+    return KP_TEXT("%s copies most of the %zu tensors a step that come from the host, one by one (%.3f ms of "
+                   "it): make them on the GPU (device=\"cuda\"), or copy them as one. Else " LESS,
+                   line, k.count / x->chosen->step_count, k.ms);
 }
 
 void kp_launchplace_tell(const struct kp_costrules *x, struct kp_finding *f)

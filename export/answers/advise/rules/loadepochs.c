@@ -95,11 +95,11 @@ bool kp_loadepochs_tell(const struct kp_costrules *x, const double *waits, struc
     free(of);
     const bool are_started = all_ns > 0 && started_ns >= EPOCHS_SHARE * all_ns;
     if (!are_started && (all_ns <= 0 || began_ns < EPOCHS_SHARE * all_ns)) return false;
-    f->what = kp_costrules_text(x, "%s; an epoch begins there%s", f->what,
-                                are_started ? ", and starts workers again"
-                                : kp_costrules_has_calls(x)
-                                    ? ""
-                                    : ". The cost is at least this: a start of workers (--with-stack 1) is not in it");
+    f->what = KP_TEXT("%s; an epoch begins there%s", f->what,
+                      are_started ? ", and starts workers again"
+                      : kp_costrules_has_calls(x)
+                          ? ""
+                          : ". The cost is at least this: a start of workers (--with-stack 1) is not in it");
     f->change = are_started ? KP_LOADER_KEEPS
                             : "Keep the workers from epoch to epoch: DataLoader(..., persistent_workers=True). If they "
                               "are kept: fewer, longer epochs, or cheaper first items.";

@@ -129,9 +129,9 @@ static const char *items_text(const struct kp_costrules *x, const struct loadpla
         return is_between(f) ? " To see the line, and whether it waits or computes: " RECORD_CALLS
                              : " To see whether the items wait (disk, network, sleep) or compute: " RECORD_CALLS;
     if (computes) return " Loading is computation: calls that wait or read files take less than 5 % of it.";
-    return kp_costrules_text(
-        x, " Loading waits for %.0f %% (sleep, network, lock) and reads files for %.0f %%; the rest computes.",
-        100 * (double)p->waits_ns / (double)p->in_calls_ns, 100 * (double)p->reads_ns / (double)p->in_calls_ns);
+    return KP_TEXT(" Loading waits for %.0f %% (sleep, network, lock) and reads files for %.0f %%; the rest computes.",
+                   100 * (double)p->waits_ns / (double)p->in_calls_ns,
+                   100 * (double)p->reads_ns / (double)p->in_calls_ns);
 }
 
 /* The cores were not this program's alone. */
@@ -141,23 +141,21 @@ static const char *busy_text(const struct kp_costrules *x, const struct kp_loadi
     if (!(l->core_waited > 0))
         return " The cores were busy (see the note). These times do not include waits for a core, and workers that "
                "compute need a core as well.";
-    return kp_costrules_text(x,
-                             " The cores were busy (see the note). On a free core loading would take about %.1f ms, "
-                             "and workers that compute need a core as well.",
-                             l->load_ns * (l->waits + (1 - l->waits) * (1 - l->core_waited)) / 1e6);
+    return KP_TEXT(" The cores were busy (see the note). On a free core loading would take about %.1f ms, "
+                   "and workers that compute need a core as well.",
+                   l->load_ns * (l->waits + (1 - l->waits) * (1 - l->core_waited)) / 1e6);
 }
 
 /* "; most of it is LINE"; "": no line is known. */
 static const char *most_text(const struct kp_costrules *x, const struct kp_finding *f)
 {
-    return f->line && !is_between(f) ? kp_costrules_text(x, "; most of it is %s", f->line) : "";
+    return f->line && !is_between(f) ? KP_TEXT("; most of it is %s", f->line) : "";
 }
 
 static const char *cheaper_text(const struct kp_costrules *x, const struct kp_loading *l, const struct kp_finding *f)
 {
-    return kp_costrules_text(
-        x, "cache them, vectorize their work, or read fewer, larger files%s. That saves up to %.1f ms a step",
-        most_text(x, f), l->load_ns / 1e6);
+    return KP_TEXT("cache them, vectorize their work, or read fewer, larger files%s. That saves up to %.1f ms a step",
+                   most_text(x, f), l->load_ns / 1e6);
 }
 
 /* A worker would cost about what it saves, or has no core. */
@@ -167,19 +165,16 @@ static const char *change_of_cheaper(const struct kp_costrules *x, const struct 
     const double saves_ms = f->saves_ns / 1e6;
     const char *const cheaper = cheaper_text(x, l, f);
     if (kp_loading_size_of(l) == KP_LOADING_SHORT)
-        return kp_costrules_text(
-            x,
-            "Make items cheaper first: %s. Workers would save at most %.1f ms. Taking a batch from "
-            "a worker costs 1 to 3 ms.%s%s",
-            cheaper, saves_ms, items, busy_text(x, l));
+        return KP_TEXT("Make items cheaper first: %s. Workers would save at most %.1f ms. Taking a batch from "
+                       "a worker costs 1 to 3 ms.%s%s",
+                       cheaper, saves_ms, items, busy_text(x, l));
     if (kp_loading_size_of(l) == KP_LOADING_MIDDLE)
-        return kp_costrules_text(
-            x,
+        return KP_TEXT(
             "Make items cheaper first: %s. One worker (num_workers=1, persistent_workers=True) saves at most %.1f ms. "
             "Taking a batch from it costs 1 to 3 ms. Keep it only if steps are measurably shorter.%s%s",
             cheaper, saves_ms, items, busy_text(x, l));
-    return kp_costrules_text(
-        x, "Make items cheaper: %s. Workers save at most %.1f ms: the items and the training already fill the %s.%s",
+    return KP_TEXT(
+        "Make items cheaper: %s. Workers save at most %.1f ms: the items and the training already fill the %s.%s",
         cheaper, saves_ms, l->cores == 1 ? "core" : "cores", items);
 }
 
@@ -187,10 +182,9 @@ static const char *change_of_cheaper(const struct kp_costrules *x, const struct 
 static const char *start_text(const struct kp_costrules *x, const struct kp_loading *l, long workers)
 {
     if (workers <= l->cores) return "";
-    return kp_costrules_text(x,
-                             " More workers than the %ld core%s help because the items wait, despite torch's warning. "
-                             "Each takes 0.1 s to start, or seconds if it imports torch (spawn, forkserver).",
-                             l->cores, l->cores == 1 ? "" : "s");
+    return KP_TEXT(" More workers than the %ld core%s help because the items wait, despite torch's warning. "
+                   "Each takes 0.1 s to start, or seconds if it imports torch (spawn, forkserver).",
+                   l->cores, l->cores == 1 ? "" : "s");
 }
 
 static const char *change_of(const struct kp_costrules *x, const struct kp_loading *l, const char *items,
@@ -203,13 +197,11 @@ static const char *change_of(const struct kp_costrules *x, const struct kp_loadi
     f->saves_ns = is_cheaper ? kp_loading_saves_ns(l, 0) : saves_ns;
     f->workers = !is_cheaper ? workers : size == KP_LOADING_MIDDLE;
     if (is_cheaper) return change_of_cheaper(x, l, items, f);
-    return kp_costrules_text(
-        x,
-        "Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
-        "at most %.1f ms a step%s.%s Cheaper items (__getitem__) save up to %.1f ms%s.%s%s",
-        workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6,
-        kp_loading_saves_ns(l, 0) < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
-        start_text(x, l, workers), l->load_ns / 1e6, most_text(x, f), items, busy_text(x, l));
+    return KP_TEXT("Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
+                   "at most %.1f ms a step%s.%s Cheaper items (__getitem__) save up to %.1f ms%s.%s%s",
+                   workers ? KP_TEXT("%ld", workers) : "N", saves_ns / 1e6,
+                   kp_loading_saves_ns(l, 0) < 0.9 * l->load_ns ? KP_TEXT(", on %ld cores", l->cores) : "",
+                   start_text(x, l, workers), l->load_ns / 1e6, most_text(x, f), items, busy_text(x, l));
 }
 
 /* Where most of the loading is. */
@@ -239,8 +231,7 @@ void kp_loadplace_tell(const struct kp_costrules *x, const struct kp_loadcore *t
     place_tell(&p, out);
     const struct kp_loading l = loading_of(x, &p, taken, out);
     if (kp_loading_size_of(&l) == KP_LOADING_SHORT) out->is_critical = false;
-    out->change =
-        kp_costrules_text(x, "%s%s", kp_loadunpack_text(x), change_of(x, &l, items_text(x, &p, &l, out), out));
+    out->change = KP_TEXT("%s%s", kp_loadunpack_text(x), change_of(x, &l, items_text(x, &p, &l, out), out));
     kp_spans_fini(&p.times);
     kp_keyindex_fini(&p.keys);
 }

@@ -62,13 +62,12 @@ bool kp_loadtensors_tell(const struct kp_costrules *x, struct kp_finding *f)
     const struct receipt r = receipt_of(x);
     if (!r.batches || r.usual < TENSORS_LEAST || r.ns < RECEIPT_SHARE * r.calls_ns) return false;
     const size_t each = (size_t)r.usual;
-    f->what = kp_costrules_text(x, "%s, from which a batch comes as %zu tensors", f->what, each);
-    f->first = kp_costrules_text(
-        x,
+    f->what = KP_TEXT("%s, from which a batch comes as %zu tensors", f->what, each);
+    f->first = KP_TEXT(
         "A batch comes as %zu tensors: each is sent on its own (shared memory and a file descriptor each), and to "
         "receive them takes %.1f ms a batch. Stack them in collate_fn: one tensor a field; where sizes differ, "
         "torch.cat and a tensor of lengths.",
         each, r.ns / 1e6 / (double)r.batches);
-    f->change = kp_costrules_text(x, "%s If the step still waits: %s", f->first, f->change);
+    f->change = KP_TEXT("%s If the step still waits: %s", f->first, f->change);
     return true;
 }

@@ -84,8 +84,8 @@ const char *kp_loadunpack_text(const struct kp_costrules *x)
     if (!most.calls || (double)most.ns < UNPACK_SHARE * (double)u.all_ns) return "";
     const struct kp_node *const call = &x->tree->nodes[most.call];
     const char *const name = kp_framename_shown(&shown, kp_kineto_text(trace, call->name));
-    const char *const text = kp_costrules_text(
-        x, "Items decompress what they read at %s: %s, %.3g times a step, is %.0f %% of loading. %s ",
+    const char *const text = KP_TEXT(
+        "Items decompress what they read at %s: %s, %.3g times a step, is %.0f %% of loading. %s ",
         kp_kineto_text(trace, kp_ownline_of(trace, kp_tree_stack(x->tree, call))), name,
         (double)most.calls / (double)x->out->steps, 100 * (double)most.ns / (double)u.all_ns,
         strstr(name, "npyio")

@@ -82,7 +82,7 @@ static const char *every_text(const struct kp_costrules *x, const struct waits *
     for (size_t i = 0; i < count; i++) near += apart[i] >= 0.75 * usual && apart[i] <= 1.25 * usual;
     free(apart);
     if (every < 2 || (double)near < EVERY_SHARE * (double)count) return "";
-    return kp_costrules_text(x, " (about each %ld%s)", every, every == 2 ? "nd" : every == 3 ? "rd" : "th");
+    return KP_TEXT(" (about each %ld%s)", every, every == 2 ? "nd" : every == 3 ? "rd" : "th");
 }
 
 static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
@@ -95,8 +95,8 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
         f->is_bursty = true;
         f->steps = w.bursts;
         f->some = w.burst;
-        f->what = kp_costrules_text(x, "%zu steps%s wait up to %.1f ms for the DataLoader", w.bursts, every_text(x, &w),
-                                    w.burst.most_ns / 1e6);
+        f->what = KP_TEXT("%zu steps%s wait up to %.1f ms for the DataLoader", w.bursts, every_text(x, &w),
+                          w.burst.most_ns / 1e6);
         f->change =
             "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
             "kprof advise. If one has the slow items, or none is busy, a slow batch holds up those behind it: "
@@ -124,10 +124,9 @@ static bool starts_tell(const struct kp_costrules *x, struct kp_finding *f)
         starts += rows[i].count;
     }
     if (starts < 2 || start_ns < START_SHARE * all_ns) return false;
-    f->what = kp_costrules_text(x,
-                                "the DataLoader starts its workers again each epoch (%zu times, %.1f ms each), and "
-                                "the step waits for data",
-                                starts, start_ns / 1e6 / (double)starts);
+    f->what = KP_TEXT("the DataLoader starts its workers again each epoch (%zu times, %.1f ms each), and "
+                      "the step waits for data",
+                      starts, start_ns / 1e6 / (double)starts);
     f->change = KP_LOADER_KEEPS;
     return true;
 }
@@ -137,12 +136,10 @@ void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split 
     if (starts_tell(x, f) || bursts_tell(x, splits, f) || !f->steps) return;
     const double each_ns = f->step_ns * (double)x->out->steps / (double)f->steps;
     if (each_ns < KP_HAND_OVER_NS) /* no longer than a batch takes to come from a worker */
-        f->change = kp_costrules_text(
-            x,
-            "Taking a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "
-            "workers may not help. Hand over fewer, larger batches, or make items cheaper. Without workers "
-            "(num_workers=0) a step is shorter only if a batch loads in less than %.1f ms. To see how long it takes, "
-            "and whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then kprof "
-            "advise.",
+        f->change = KP_TEXT(
+            "Taking a batch from a worker costs about as much (queue, pickling, a process that wakes), so more workers "
+            "may not help. Hand over fewer, larger batches, or make items cheaper. Without workers (num_workers=0) a "
+            "step is shorter only if a batch loads in less than %.1f ms. To see how long it takes, and whether the "
+            "workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then kprof advise.",
             each_ns / 1e6);
 }

@@ -213,9 +213,9 @@ static const char *python_text(const struct kp_costrules *x, size_t longest)
     const long first = steps[0].number, last = steps[x->chosen->step_count - 1].number;
     if (longest == SIZE_MAX) return "";
     if (kp_costrules_has_calls(x))
-        return kp_costrules_text(x, ", more Python (kprof report --step %ld --by line)", steps[longest].number);
-    return kp_costrules_text(x, ", more Python (kprof run --with-stack 1 --schedule %ld-%ld shows it)", first,
-                             first + MANY_STEPS < last ? first + MANY_STEPS : last);
+        return KP_TEXT(", more Python (kprof report --step %ld --by line)", steps[longest].number);
+    return KP_TEXT(", more Python (kprof run --with-stack 1 --schedule %ld-%ld shows it)", first,
+                   first + MANY_STEPS < last ? first + MANY_STEPS : last);
 }
 
 void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
@@ -226,8 +226,8 @@ void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
     if (ns > 0 && ns >= NOTE_SHARE * x->out->step_ns * (double)steps) {
         const char *const larger = slower_note(&n) && !are_shaped(&n) ? ", larger inputs (--record-shapes)" : "";
         const char *const python = python_text(x, gaps_note(&n));
-        x->out->waited_why = kp_costrules_text(x, "possible cause%s: %s%s%s", *larger || *python ? "s" : "",
-                                               core_text(&n), larger, python);
+        x->out->waited_why =
+            KP_TEXT("possible cause%s: %s%s%s", *larger || *python ? "s" : "", core_text(&n), larger, python);
     }
     free(n.by);
     free(n.slower);

@@ -122,7 +122,7 @@ static const char *lines_text(const struct kp_costrules *x, struct left_lines *l
     }
     kp_keyindex_fini(&lines->of);
     kp_keyindex_fini(&lines->seen);
-    return shown > 1 ? kp_costrules_text(x, "%s", text) : "";
+    return shown > 1 ? KP_TEXT("%s", text) : "";
 }
 
 /*
@@ -201,7 +201,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     struct left_lines lines = {0};
     struct kp_finding f = {.id = KP_FINDING_GROWS};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, &left, &lines);
-    f.what = kp_costrules_text(x, "each step leaves %smemory allocated%s", gpu ? "GPU " : "", lines_text(x, &lines));
+    f.what = KP_TEXT("each step leaves %smemory allocated%s", gpu ? "GPU " : "", lines_text(x, &lines));
     for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
     if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);
     f.is_critical = f.step_bytes >= LEFT_CRITICAL;
@@ -233,14 +233,13 @@ static void device_judge(struct memory_walk *w)
     if (reserved - allocated >= HELD_UNUSED * total && reserved >= total / 2) {
         f.id = "memory-fragmented";
         f.step_bytes = reserved - allocated;
-        f.what = kp_costrules_text(x, "at the peak the allocator holds %.0f MiB that no tensor uses",
-                                   (reserved - allocated) / MB);
+        f.what = KP_TEXT("at the peak the allocator holds %.0f MiB that no tensor uses", (reserved - allocated) / MB);
         f.change = "Let segments grow: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Keep shapes the same.";
     } else if (reserved >= NEAR_PEAK * total) {
         f.id = "memory-near-peak";
         f.step_bytes = reserved;
-        f.what = kp_costrules_text(x, "%.0f %% of the GPU's memory is in use: a little more fails or gets slow",
-                                   100 * reserved / total);
+        f.what =
+            KP_TEXT("%.0f %% of the GPU's memory is in use: a little more fails or gets slow", 100 * reserved / total);
         f.change = "Use smaller batches, torch.utils.checkpoint or a sharded optimizer. `kprof memory` shows the peak.";
     }
     if (!f.id) return;

@@ -105,10 +105,9 @@ void kp_rules_no_sync(struct kp_costrules *x)
         cost.of[i] = (double)x->splits[i].part_ns[KP_SPLIT_COMM] * (double)p.needless / (double)p.sent;
     const struct kp_cost_rule rule = {
         0.05, 1u << KP_SPLIT_COMM, "needless-all-reduce",
-        kp_costrules_text(x,
-                          "DistributedDataParallel sends gradients in each of the %.3g backward passes before an "
-                          "optimizer step, and only the last has to; that costs at least",
-                          (double)p.sent_passes / (double)p.updates),
+        KP_TEXT("DistributedDataParallel sends gradients in each of the %.3g backward passes before an "
+                "optimizer step, and only the last has to; that costs at least",
+                (double)p.sent_passes / (double)p.updates),
         "Run all passes but the last in `with model.no_sync():` (Accelerate: accelerator.accumulate(model)). "
         "Gradients then add up on each rank, and are sent once per optimizer step."};
     struct kp_finding *const f = kp_cost_tell(&cost, &rule);

@@ -20,10 +20,9 @@ const char *kp_ownthreads_text(const struct kp_costrules *x)
     const double had_ns = 1e3 * kp_costrules_fact(x, "kprof.core_had_us");
     if (!(others_ns > 0) || x->out->has_gpu) return NULL;   /* a GPU's backward has a thread of torch's */
     const long torch = kp_threads_of(x->tree->trace).torch; /* beside its pool they had a core so long at least */
-    const char *const pool = torch > 1 ? kp_costrules_text(x, " besides torch's %ld", torch) : "";
-    return kp_costrules_text(
-        x, "Other threads of this program%s ran for %s%.0f ms together in these steps, %s for %.0f ms", pool,
-        *pool ? "at least " : "", others_ns / 1e6, x->out->step_thread, had_ns / 1e6);
+    const char *const pool = torch > 1 ? KP_TEXT(" besides torch's %ld", torch) : "";
+    return KP_TEXT("Other threads of this program%s ran for %s%.0f ms together in these steps, %s for %.0f ms", pool,
+                   *pool ? "at least " : "", others_ns / 1e6, x->out->step_thread, had_ns / 1e6);
 }
 
 /* ---- their line ---- */
@@ -79,5 +78,5 @@ const char *kp_ownthreads_where(const struct kp_costrules *x)
     const char *const line = kp_ownthreads_line(x);
     if (!kp_costrules_has_calls(x))
         return "what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads";
-    return line ? kp_costrules_text(x, "most of what they run is %s", line) : "what they run: kprof stacks --threads";
+    return line ? KP_TEXT("most of what they run is %s", line) : "what they run: kprof stacks --threads";
 }

@@ -99,11 +99,11 @@ static void small_place_tell(const struct kp_costrules *x, struct kp_finding *f,
 {
     char room[512];
     const char *const line = kp_finding_line(f, room, sizeof room);
-    f->what = kp_costrules_text(x, "%s, %.3g ms of it before %s%s%s", f->what, ns / 1e6, f->where,
-                                line && f->line && !f->after ? " at "
-                                : line                       ? ", "
-                                                             : "",
-                                line ? line : "");
+    f->what = KP_TEXT("%s, %.3g ms of it before %s%s%s", f->what, ns / 1e6, f->where,
+                      line && f->line && !f->after ? " at "
+                      : line                       ? ", "
+                                                   : "",
+                      line ? line : "");
     f->where = f->line = f->also_line = f->after = f->frame = f->module = NULL;
     f->is_gap = f->is_backward = f->is_after_backward = false;
 }
@@ -116,7 +116,7 @@ static void gap_place_tell(const struct kp_costrules *x, double part, struct kp_
     if (!f->is_gap || !(ns > 0)) return;
     if (2 * ns < f->step_ns) small_place_tell(x, f, ns);
     else if (ns < ITSELF_SHARE * f->step_ns)
-        f->what = kp_costrules_text(x, "%s, %.3g ms of it before %s", f->what, ns / 1e6, f->where);
+        f->what = KP_TEXT("%s, %.3g ms of it before %s", f->what, ns / 1e6, f->where);
     if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
 }
 
@@ -130,13 +130,12 @@ static void gap_tell(const struct kp_costrules *x, double part, struct kp_findin
     call.ns *= part;
     call.itself_ns *= part;
     if (call.ns > 0 && f->is_gap) {
-        f->what = kp_costrules_text(x, "no operator runs, %.3g ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
+        f->what = KP_TEXT("no operator runs, %.3g ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
         f->change = lines_change;
     } else if (call.ns > 0) {
         const bool has_callees = call.itself_ns < ITSELF_SHARE * call.ns;
-        f->what = kp_costrules_text(
-            x, "no operator runs, %.3g ms of it in %s%s", call.ns / 1e6, f->where,
-            has_callees ? kp_costrules_text(x, " and what it calls (itself %.3g ms)", call.itself_ns / 1e6) : "");
+        f->what = KP_TEXT("no operator runs, %.3g ms of it in %s%s", call.ns / 1e6, f->where,
+                          has_callees ? KP_TEXT(" and what it calls (itself %.3g ms)", call.itself_ns / 1e6) : "");
         f->change = call.is_python ? own_change : call_change;
     } else gap_place_tell(x, part, f);
 }
@@ -170,8 +169,8 @@ static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turn
                              .share = f->share,
                              .of = f->of,
                              .is_critical = f->is_critical};
-    f->what = kp_costrules_text(x, "another process takes turns on this GPU (%zu gaps of %.1f ms in launched work)",
-                                turns->count, (double)turns->each_ns / 1e6);
+    f->what = KP_TEXT("another process takes turns on this GPU (%zu gaps of %.1f ms in launched work)", turns->count,
+                      (double)turns->each_ns / 1e6);
     f->change = "See who uses the GPU (nvidia-smi), and record again when it is free. The other process interrupts "
                 "kernels, so other times are too long as well.";
 }
@@ -281,7 +280,7 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
     if (!is_each) kp_loadtensors_tell(x, f);
     if (!is_each && f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(x, taken, f);
-        f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
+        f->what = f->is_bursty ? KP_TEXT("%s: it has no workers", f->what)
                                : "the step waits for data, because the DataLoader has no workers";
     }
 }
@@ -301,8 +300,8 @@ static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, s
     f.of.is_steady = x->whole;
     f.of.mean_ns = x->out->step_ns;
     const char *const of = kp_costrules_share_of(x, &f.of);
-    x->out->no_op = kp_costrules_text(x, "%s: %.3g ms per step, %.1f %%%s%s", f.what, f.step_ns / 1e6, 100 * f.share,
-                                      of ? " " : "", of ? of : "");
+    x->out->no_op = KP_TEXT("%s: %.3g ms per step, %.1f %%%s%s", f.what, f.step_ns / 1e6, 100 * f.share, of ? " " : "",
+                            of ? of : "");
 }
 
 /* Whether it is a finding. */
@@ -482,8 +481,8 @@ static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *ru
     if (f.steps && 2 * f.steps >= x->chosen->step_count) {
         f.is_critical = kp_advise_is_critical(&f, x->out->steps);
         kp_costplaces_tell(&g.places, x->tree->trace, &f);
-        f.what = kp_costrules_text(x, "no operator runs in %.3g gaps per step before operators of one line",
-                                   (double)g.count / (double)x->chosen->step_count);
+        f.what = KP_TEXT("no operator runs in %.3g gaps per step before operators of one line",
+                         (double)g.count / (double)x->chosen->step_count);
         if (kp_costrules_has_calls(x)) f.change = lines_change;
         (void)kp_costrules_tell(x, &f);
         x->out->no_op = NULL;
@@ -509,7 +508,7 @@ static const char *bandwidth_tell(const struct kp_costrules *x, const char *what
         bytes += (double)w->said->bus_bytes;
         ns += (double)(w->end_ns - w->start_ns);
     }
-    return ns > 0 ? kp_costrules_text(x, "%s, at %.1f GB/s of bus bandwidth including waits", what, bytes / ns) : what;
+    return ns > 0 ? KP_TEXT("%s, at %.1f GB/s of bus bandwidth including waits", what, bytes / ns) : what;
 }
 
 /* What overlaps with what, by what ranks send one another for; `change` is that of gradients. */
@@ -519,8 +518,8 @@ static const char *overlap_text(const struct kp_costrules *x, const char *change
     kp_commkinds_add(&kinds, x->tree, &x->chosen->in_steps);
     const enum kp_commkind most = kp_commkinds_most(&kinds);
     if (most == KP_COMM_REDUCE) return change;
-    return kp_costrules_text(x, "If no rank is late (see kprof advise with the traces of all ranks): %s.",
-                             kp_commkinds_overlap(&kinds));
+    return KP_TEXT("If no rank is late (see kprof advise with the traces of all ranks): %s.",
+                   kp_commkinds_overlap(&kinds));
 }
 
 /* The causes come first among the rules: all idle is told only where no cause of it is. */

@@ -89,9 +89,9 @@ static const char *tensors_text(const struct kp_costrules *x, double tensors)
 {
     char size[32];
     if (!x->tree->trace->memory_count) return "torch's tensors are not recorded";
-    return tensors > 0 ? kp_costrules_text(x, "torch's tensors explain %s of it",
-                                           kp_units_bytes(size, sizeof size, (int64_t)tensors))
-                       : "torch's tensors explain none of it";
+    return tensors > 0
+               ? KP_TEXT("torch's tensors explain %s of it", kp_units_bytes(size, sizeof size, (int64_t)tensors))
+               : "torch's tensors explain none of it";
 }
 
 void kp_rules_resident(struct kp_costrules *x)
@@ -102,8 +102,7 @@ void kp_rules_resident(struct kp_costrules *x)
     const double tensors = of_tensors ? of_tensors->step_bytes : 0;
     if (each > 0 && tensors < EXPLAINED * each) {
         struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = x->out->steps};
-        f.what = kp_costrules_text(x, "the program's memory on the host grows with each step (%s)",
-                                   tensors_text(x, tensors));
+        f.what = KP_TEXT("the program's memory on the host grows with each step (%s)", tensors_text(x, tensors));
         f.change = x->tree->trace->memory_count ? KEEPING_LINE
                                                 : KEEPING_LINE
                        " For tensors alone: kprof run --profile-memory --with-stack ops.";

@@ -186,7 +186,7 @@ static const char *schedule_text(const struct kp_costrules *x, long step, bool i
         from = step - MANY_STEPS / 2 > first ? step - MANY_STEPS / 2 : first;
         to = from + MANY_STEPS < last ? from + MANY_STEPS : last;
     }
-    return kp_costrules_text(x, "%ld-%ld", from, to);
+    return KP_TEXT("%ld-%ld", from, to);
 }
 
 /* What ran while no op did, only Python's calls tell: how to see those of these steps. */
@@ -195,16 +195,15 @@ static const char *gap_change(const struct kp_costrules *x, const struct kp_cost
     const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0, is_one = cost->least == 1;
     const long step = longest_of(x, cost);
     if (kp_costrules_has_calls(x))
-        return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line%s.", step,
-                                 has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
-    const char *record = kp_costrules_text(x, "kprof run --with-stack 1%s --schedule %s -- ...",
-                                           has_gc ? "" : " --python-gc", schedule_text(x, step, is_one));
+        return KP_TEXT("See the lines that ran then: kprof report --step %ld --by line%s.", step,
+                       has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
+    const char *record = KP_TEXT("kprof run --with-stack 1%s --schedule %s -- ...", has_gc ? "" : " --python-gc",
+                                 schedule_text(x, step, is_one));
     if (!is_one)
-        return kp_costrules_text(x, "Record Python's calls of many steps: %s, then kprof advise names what ran%s.",
-                                 record, has_gc ? "" : ", or that Python collected garbage");
-    return kp_costrules_text(
-        x, "Record Python's calls around it: %s, then kprof report --step %ld --by line names what ran%s.", record,
-        step, has_gc ? "" : ", and kprof advise whether Python collected garbage");
+        return KP_TEXT("Record Python's calls of many steps: %s, then kprof advise names what ran%s.", record,
+                       has_gc ? "" : ", or that Python collected garbage");
+    return KP_TEXT("Record Python's calls around it: %s, then kprof report --step %ld --by line names what ran%s.",
+                   record, step, has_gc ? "" : ", and kprof advise whether Python collected garbage");
 }
 
 static double *more_weights(const struct kp_costrules *x, const struct compared *c)
@@ -218,23 +217,20 @@ static double *more_weights(const struct kp_costrules *x, const struct compared 
 static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char *numbers, enum kp_split_part part,
                         const double *weights, bool is_one, const char *begin)
 {
-    const char *which = is_one ? "" : kp_costrules_text(x, " (%s)", numbers),
-               *has = is_one ? "this step" : "these steps";
+    const char *which = is_one ? "" : KP_TEXT(" (%s)", numbers), *has = is_one ? "this step" : "these steps";
     f->is_gap = weights && f->where;
     if (!weights) {
-        f->what =
-            kp_costrules_text(x, "%s%s: the extra time of %s is %s%s", f->what, which, has, part_words[part], begin);
+        f->what = KP_TEXT("%s%s: the extra time of %s is %s%s", f->what, which, has, part_words[part], begin);
         return;
     }
     double many = 0;
     for (size_t i = 0; i < x->out->steps; i++) many += weights[i] > 0;
     const double ns = kp_gapplace_tell(x, weights, f->step_ns * (double)x->out->steps / many, f).ns;
-    const char *most = f->where ? kp_costrules_text(x, ", most of it before %s", f->where) : "";
+    const char *most = f->where ? KP_TEXT(", most of it before %s", f->where) : "";
     if (ns > 0)
-        most = kp_costrules_text(x, ", %s%.1f ms of it in %s", is_one ? "" : "in each ", ns / 1e6,
-                                 f->is_gap ? KP_GAP_OF_FUNCTION : f->where);
-    f->what =
-        kp_costrules_text(x, "%s%s: the extra time of %s is outside operators%s%s", f->what, which, has, most, begin);
+        most = KP_TEXT(", %s%.1f ms of it in %s", is_one ? "" : "in each ", ns / 1e6,
+                       f->is_gap ? KP_GAP_OF_FUNCTION : f->where);
+    f->what = KP_TEXT("%s%s: the extra time of %s is outside operators%s%s", f->what, which, has, most, begin);
 }
 
 /* Half of what each of these steps has more is Python's garbage collector. */
@@ -250,7 +246,7 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
 {
     struct kp_finding *const told = kp_costrules_find(x, KP_FINDING_GC);
     if (told) {
-        told->what = kp_costrules_text(x, "%s, most in %s", told->what, numbers_text(x, cost));
+        told->what = KP_TEXT("%s, most in %s", told->what, numbers_text(x, cost));
         kp_cost_drop(cost);
         return NULL;
     }
@@ -258,9 +254,8 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     struct kp_cost_rule of_them = *rule;
     kp_rules_collecting_places(x, cost->of, &cost->places);
     of_them.change = KP_COLLECTING_CHANGE;
-    of_them.what = kp_costrules_text(x, "%s%s: the extra time of %s is Python's garbage collector", rule->what,
-                                     is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
-                                     is_one ? "this step" : "these steps");
+    of_them.what = KP_TEXT("%s%s: the extra time of %s is Python's garbage collector", rule->what,
+                           is_one ? "" : KP_TEXT(" (%s)", numbers_text(x, cost)), is_one ? "this step" : "these steps");
     struct kp_finding *const found = kp_cost_tell(cost, &of_them);
     kp_costrules_core(x, found);
     kp_rules_collecting_explicit(found);
@@ -341,10 +336,10 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
     const long number = x->chosen->steps[at].number;
     const struct kp_cost_rule one = {
         outliers.bound, 0, outliers.id,
-        kp_costrules_text(x, "step %ld lasts %.1f ms longer than the median%s%s", number, more / 1e6,
-                          l->waits[at] >= TOLD_WAIT_NS ? ", without waits for a CPU core" : "",
-                          (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
-        kp_costrules_text(x, "Compare it with the others: kprof report --step %ld. `kprof html` draws it.", number)};
+        KP_TEXT("step %ld lasts %.1f ms longer than the median%s%s", number, more / 1e6,
+                l->waits[at] >= TOLD_WAIT_NS ? ", without waits for a CPU core" : "",
+                (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
+        KP_TEXT("Compare it with the others: kprof report --step %ld. `kprof html` draws it.", number)};
     cost->least = 1;
     cost->of_ns = x->out->median_ns;
     const struct compared with = compared_of(x, cost, l->more, l, l->group[at]);
@@ -430,7 +425,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     if (f) f->longer.is_each_nth = is_again;
     if (f) f->is_critical |= is_most || (is_again && f->share >= KP_SHARE_CRITICAL);
     if (!f || !are_slower) return;
-    f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
+    f->what = KP_TEXT("%s%s", f->what, slower_what);
     f->change = slower_change;
 }
 

@@ -31,39 +31,13 @@ long kp_rules_threads_wanted(const struct kp_costrules *x)
 /* ---- what calls of ops last, and what they usually last ---- */
 
 #define WAITS_MEDIANS 2.0      /* times the median of its kind: a call waited */
-enum { QUICKEST_PART = 10 };   /* the quickest tenth of a kind's calls waited for nothing, if any did */
 enum { SMALL_NS = 50000 };     /* an op that two threads compute no faster than one */
 enum { KIND_CALLS_LEAST = 3 }; /* of a kind, before they have a usual time */
 
-struct opcall {
-    uint64_t kind;
-    double ns;
-    size_t step;
-};
-struct optimes {
-    struct opcall *calls;
-    size_t count, capacity;
-    struct kp_keyindex places; /* rows: struct place_turn */
-};
-struct place_turn { /* of a place in the step that has its last call */
-    size_t step;
-    uint32_t turns;
-};
-
-KP_ORDER2(kind_order, struct opcall, kind, ns)
-KP_ORDER(length_order, struct opcall, ns)
-
-static void call_add(struct optimes *t, const struct kp_costrules *x, size_t i, size_t step)
-{
-    struct place_turn *const turn = kp_keyindex_row(&t->places, kp_costplace_key(x->tree, (int32_t)i),
-                                                    &(struct place_turn){.step = SIZE_MAX}, sizeof *turn);
-    if (turn->step != step) *turn = (struct place_turn){.step = step};
-    *KP_KINETO_NEXT(t->calls, t->count, t->capacity) = (struct opcall){
-        .kind = (uint64_t)t->places.last << 32 | turn->turns++, .ns = (double)(kp_costrules_ns(x, i)), .step = step};
-}
+KP_ORDER(length_order, struct kp_kindtime, ns)
 
 /* Takes the ops of torch in steps that no other of them calls. */
-static void calls_take(struct optimes *t, const struct kp_costrules *x)
+static void calls_take(struct kp_kindtimes *t, const struct kp_costrules *x)
 {
     const struct kp_tree *const tree = x->tree;
     bool *const is_in =
@@ -74,14 +48,15 @@ static void calls_take(struct optimes *t, const struct kp_costrules *x)
         const bool is_op = kp_costrules_is_op(x, i) && strncmp(kp_costrules_name(x, (int32_t)i), "aten::", 6) == 0;
         is_in[i] = was_in || is_op;
         if (was_in || !is_op || x->loaders[i] >= 0) continue;
-        const size_t step = kp_step_at(x->chosen->steps, x->chosen->step_count, tree->nodes[i].start_ns);
-        if (step < x->chosen->step_count) call_add(t, x, i, step);
+        const size_t step = kp_costrules_step(x, i);
+        if (step < x->chosen->step_count)
+            kp_kindtimes_add(t, kp_costplace_key(tree, (int32_t)i), step, (double)kp_costrules_ns(x, i));
     }
     free(is_in);
 }
 
 /* Of `count` calls of a kind, by length: what those that waited last more than usual. */
-static void kind_wait(const struct opcall *calls, size_t count, double *waits)
+static void kind_wait(const struct kp_kindtime *calls, size_t count, double *waits)
 {
     const double median = calls[count / 2].ns;
     for (size_t k = 0; k < count; k++)
@@ -89,40 +64,39 @@ static void kind_wait(const struct opcall *calls, size_t count, double *waits)
 }
 
 /* What they last more than one thread would take, which waits as long for a core. Less than nothing counts, too. */
-static void kind_wait_for_slowest(const struct opcall *calls, size_t count, double *waits, double times)
+static void kind_wait_for_slowest(const struct kp_kindtime *calls, size_t count, double *waits, double quickest)
 {
-    for (size_t k = 0; k < count; k++)
-        waits[calls[k].step] += calls[k].ns - times * calls[(count - 1) / QUICKEST_PART].ns;
+    for (size_t k = 0; k < count; k++) waits[calls[k].step] += calls[k].ns - quickest;
 }
 
 /*
  * Returns by step how much longer calls were than usual, of kinds that have a usual time; `times`: than so many times
  * the quickest tenth. 0: than the median. Puts the quickest tenth in place of each call's time.
  */
-static double *waits_take(struct optimes *t, size_t steps, double times)
+static double *waits_take(struct kp_kindtimes *t, size_t steps, double times)
 {
     double *const waits = kp_kineto_zeros(steps + 1, sizeof *waits);
-    if (t->count) qsort(t->calls, t->count, sizeof *t->calls, kind_order);
+    kp_kindtimes_sort(t);
     for (size_t i = 0, end; i < t->count; i = end) {
-        for (end = i; end < t->count && t->calls[end].kind == t->calls[i].kind; end++) continue;
+        end = kp_kindtimes_end(t, i);
         if (end - i < KIND_CALLS_LEAST) continue;
-        if (times > 0) kind_wait_for_slowest(t->calls + i, end - i, waits, times);
-        else kind_wait(t->calls + i, end - i, waits);
-        const double quickest = t->calls[i + (end - i - 1) / QUICKEST_PART].ns;
-        for (size_t k = i; k < end; k++) t->calls[k].ns = quickest;
+        const double quickest = kp_kindtimes_quickest(t->of + i, end - i);
+        if (times > 0) kind_wait_for_slowest(t->of + i, end - i, waits, times * quickest);
+        else kind_wait(t->of + i, end - i, waits);
+        for (size_t k = i; k < end; k++) t->of[k].ns = quickest;
     }
     return waits;
 }
 
 /* Of all calls at their quickest half of the time is in calls that last no longer. 0: there is none. */
-static double usual_length(struct optimes *t)
+static double usual_length(struct kp_kindtimes *t)
 {
     double all = 0, sum = 0;
     size_t at = 0;
-    if (t->count) qsort(t->calls, t->count, sizeof *t->calls, length_order);
-    for (size_t i = 0; i < t->count; i++) all += t->calls[i].ns;
-    for (; at < t->count && 2 * (sum + t->calls[at].ns) < all; at++) sum += t->calls[at].ns;
-    return at < t->count ? t->calls[at].ns : 0;
+    if (t->count) qsort(t->of, t->count, sizeof *t->of, length_order);
+    for (size_t i = 0; i < t->count; i++) all += t->of[i].ns;
+    for (; at < t->count && 2 * (sum + t->of[at].ns) < all; at++) sum += t->of[at].ns;
+    return at < t->count ? t->of[at].ns : 0;
 }
 
 /*
@@ -131,18 +105,17 @@ static double usual_length(struct optimes *t)
  */
 static double cost_set(struct kp_finding *f, struct kp_costrules *x, double times, double *ops)
 {
-    struct optimes t = {0};
+    struct kp_kindtimes t = {0};
     const size_t steps = x->chosen->step_count;
     calls_take(&t, x);
-    for (size_t i = 0; ops && i < t.count; i++) ops[t.calls[i].step] += t.calls[i].ns;
+    for (size_t i = 0; ops && i < t.count; i++) ops[t.of[i].step] += t.of[i].ns;
     double *const waits = waits_take(&t, steps, times);
     const double length = usual_length(&t);
     for (size_t i = 0; i < steps; i++) f->step_ns += waits[i] / (double)steps;
     f->share = x->out->step_ns > 0 ? f->step_ns / x->out->step_ns : 0;
     if (f->share < COST_LEAST) f->step_ns = f->share = 0;
-    else x->usual_times = times > 0 ? times : WAITS_MEDIANS, x->usual_share = times > 0 ? 1.0 / QUICKEST_PART : 0.5;
-    kp_keyindex_fini(&t.places);
-    free(t.calls);
+    else x->usual_times = times > 0 ? times : WAITS_MEDIANS, x->usual_share = times > 0 ? 0.1 : 0.5;
+    kp_kindtimes_fini(&t);
     free(waits);
     return length;
 }
@@ -222,29 +195,25 @@ static const char *change_of(const struct kp_costrules *x, long wanted, double l
     const long number = small ? 1 : wanted;
     const char *why = ranks > 1 && number > 1 ? ": the cores divided by the ranks." : ".", *set;
     if (small && wanted > 1)
-        why = kp_costrules_text(x,
-                                ": half of the ops' time is in ops of at most %.3f ms. One thread is as fast with "
-                                "them. At most %ld where ops are larger.",
-                                length / 1e6, wanted);
+        why = KP_TEXT(": half of the ops' time is in ops of at most %.3f ms. One thread is as fast with "
+                      "them. At most %ld where ops are larger.",
+                      length / 1e6, wanted);
     else if (length > 0 && wanted > 1)
-        why = kp_costrules_text(x,
-                                "%s while each has a core to itself, and 1 where other programs also use the cores: "
-                                "half of the time of ops is in ops of at least %.3f ms, long enough to be shared.",
-                                ranks > 1 ? " (the cores divided by the ranks)" : "", length / 1e6);
-    set = kp_costrules_text(x, "torch.set_num_threads(%ld)%s", number, why);
+        why = KP_TEXT("%s while each has a core to itself, and 1 where other programs also use the cores: "
+                      "half of the time of ops is in ops of at least %.3f ms, long enough to be shared.",
+                      ranks > 1 ? " (the cores divided by the ranks)" : "", length / 1e6);
+    set = KP_TEXT("torch.set_num_threads(%ld)%s", number, why);
     if (kp_threads_are_of_others(&threads))
-        return kp_costrules_text(x,
-                                 "torch computes with %ld of them: the others are the program's own, or of a library "
-                                 "such as NumPy's BLAS. Start fewer, or set OMP_NUM_THREADS=%ld, which most read.",
-                                 threads.torch, wanted);
+        return KP_TEXT("torch computes with %ld of them: the others are the program's own, or of a library "
+                       "such as NumPy's BLAS. Start fewer, or set OMP_NUM_THREADS=%ld, which most read.",
+                       threads.torch, wanted);
     if (!kp_threads_are_set(&threads))
-        return kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or %s%s", number,
-                                 omp > 0 ? "" : "where the program calls it itself ", set);
-    if (omp > 0) return kp_costrules_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: %s", omp, set);
-    return kp_costrules_text(x,
-                             "OMP_NUM_THREADS is not set, and torch then takes no more threads than cores, so the "
-                             "program sets them%s: %s",
-                             threads.torch > 0 ? "" : ", or starts threads of its own", set);
+        return KP_TEXT("Set OMP_NUM_THREADS=%ld, or %s%s", number, omp > 0 ? "" : "where the program calls it itself ",
+                       set);
+    if (omp > 0) return KP_TEXT("OMP_NUM_THREADS is %ld, so the program sets them: %s", omp, set);
+    return KP_TEXT("OMP_NUM_THREADS is not set, and torch then takes no more threads than cores, so the "
+                   "program sets them%s: %s",
+                   threads.torch > 0 ? "" : ", or starts threads of its own", set);
 }
 
 /* What the threads cost, as the end of a finding's words. is_large: it is not known to be small. */
@@ -256,8 +225,8 @@ static const char *cost_text(struct kp_finding *f, struct kp_costrules *x, doubl
     free(ops);
     *is_large = kind != COST_UP_TO || most >= LARGE_SHARE * x->out->step_ns;
     if (kind == COST_UP_TO && most > 0)
-        return kp_costrules_text(
-            x, "; other programs use the cores as well, so that costs at most about %.1f ms per step", most / 1e6);
+        return KP_TEXT("; other programs use the cores as well, so that costs at most about %.1f ms per step",
+                       most / 1e6);
     if (!(f->step_ns > 0)) return "";
     return kind == COST_ABOUT ? "; that costs about" : "; without other programs that costs at least";
 }
@@ -267,17 +236,15 @@ static void fight_tell(struct kp_costrules *x, long wanted)
 {
     const struct kp_threads threads = kp_threads_of(x->tree->trace);
     const long cores = threads.cores, busy = threads.busy, omp = threads.omp, ranks = threads.ranks;
-    const char *of_ranks = ranks > 1 ? kp_costrules_text(x, " of each of %ld ranks", ranks) : "";
+    const char *of_ranks = ranks > 1 ? KP_TEXT(" of each of %ld ranks", ranks) : "";
     const char *plural = cores == 1 ? "" : "s";
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
-    f.what = busy >= omp
-                 ? kp_costrules_text(x, "%ld busy threads%s compete for %ld core%s", busy, of_ranks, cores, plural)
-                 : kp_costrules_text(x, "OMP_NUM_THREADS=%ld%s on %ld core%s%s: the threads compete for the cores", omp,
-                                     of_ranks, cores, plural,
-                                     busy > 0 ? kp_costrules_text(x, " (%ld busy threads)", busy) : "");
+    f.what = busy >= omp ? KP_TEXT("%ld busy threads%s compete for %ld core%s", busy, of_ranks, cores, plural)
+                         : KP_TEXT("OMP_NUM_THREADS=%ld%s on %ld core%s%s: the threads compete for the cores", omp,
+                                   of_ranks, cores, plural, busy > 0 ? KP_TEXT(" (%ld busy threads)", busy) : "");
     double length;
     bool is_large;
-    f.what = kp_costrules_text(x, "%s%s", f.what, cost_text(&f, x, &length, &is_large));
+    f.what = KP_TEXT("%s%s", f.what, cost_text(&f, x, &length, &is_large));
     f.change = change_of(x, wanted, length);
     f.is_critical = is_large && (busy > omp ? busy : omp) >= THREADS_CRITICAL * wanted;
     kp_costrules_tell(x, &f);
@@ -293,15 +260,12 @@ static void slowest_tell(struct kp_costrules *x)
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
     cost_set(&f, x, (double)(sharing < cores ? sharing : cores) / (1 - waited), NULL);
     if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
-    f.what = kp_costrules_text(x,
-                               "torch uses %ld threads%s, but other programs use the %ld cores as well. Each operator "
-                               "waits for its slowest thread",
-                               sharing, omp > cores ? kp_costrules_text(x, " (OMP_NUM_THREADS=%ld)", omp) : "", cores);
-    f.change =
-        kp_costrules_text(x,
-                          "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
-                          "another. More threads (up to %ld) are faster only if each has its own core.%s",
-                          f.step_ns > 0 ? "Set" : "Try", cores, f.step_ns > 0 ? " The real cost may be higher." : "");
+    f.what = KP_TEXT("torch uses %ld threads%s, but other programs use the %ld cores as well. Each operator "
+                     "waits for its slowest thread",
+                     sharing, omp > cores ? KP_TEXT(" (OMP_NUM_THREADS=%ld)", omp) : "", cores);
+    f.change = KP_TEXT("%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
+                       "another. More threads (up to %ld) are faster only if each has its own core.%s",
+                       f.step_ns > 0 ? "Set" : "Try", cores, f.step_ns > 0 ? " The real cost may be higher." : "");
     f.is_critical = f.share >= KP_SHARE_CRITICAL;
     kp_costrules_tell(x, &f);
 }

@@ -7,7 +7,6 @@
 #include "collector/base/kp_order.h"
 
 #define GAP_LEAST_NS 100000
-enum { QUICKEST_PART = 10 }; /* the quickest tenth of a kind's gaps have no wait, if any has none */
 
 struct waitgap_place {
     double ns;
@@ -16,41 +15,20 @@ struct waitgap_place {
     int32_t node, before; /* of its longest gap */
     double most_ns;
 };
-struct waitgap {   /* one, whatever its length */
-    uint64_t kind; /* its place, and its turn in the step */
-    double ns;
-};
-struct waitgap_turn { /* of a place in the step that has its last gap, + 1 */
-    size_t step;
-    uint32_t turns;
-};
-struct waitgap_list {
-    struct waitgap *of;
-    size_t count, capacity;
-    struct kp_keyindex places; /* rows: struct waitgap_turn */
-};
 struct waitgap_walk {
     const struct kp_costrules *x;
-    struct waitgap_list *all; /* takes each gap, and nothing else is done; or NULL */
+    struct kp_kindtimes *all; /* takes each gap, and nothing else is done; or NULL */
     double large_ns;
     struct kp_keyindex keys; /* kp_costplace_key; rows: struct waitgap_place */
     uint64_t key;            /* of the place that is charged; 0: all are looked at */
     double *of;
 };
 
-static void list_add(struct waitgap_list *l, uint64_t key, size_t step, double ns)
-{
-    struct waitgap_turn *const turn = kp_keyindex_row(&l->places, key, &(struct waitgap_turn){0}, sizeof *turn);
-    if (turn->step != step + 1) *turn = (struct waitgap_turn){.step = step + 1};
-    *KP_KINETO_NEXT(l->of, l->count, l->capacity) =
-        (struct waitgap){.kind = (uint64_t)l->places.last << 32 | turn->turns++, .ns = ns};
-}
-
 static void gap_take(struct waitgap_walk *g, size_t step, int32_t node, int32_t before, int64_t from_ns, int64_t to_ns)
 {
     const uint64_t key = kp_costplace_key(g->x->tree, node);
     const double ns = (double)(to_ns - from_ns);
-    if (g->all) list_add(g->all, key, step, ns);
+    if (g->all) kp_kindtimes_add(g->all, key, step, ns);
     if (g->all || ns < GAP_LEAST_NS) return;
     if (g->of) {
         g->of[step] += key == g->key ? ns : 0;
@@ -124,28 +102,25 @@ void kp_waitgaps_fini(struct kp_waitgaps *g)
 
 /* ---- what lies scattered ---- */
 
-KP_ORDER2(place_order, struct waitgap, kind, ns)
-
 double kp_waitgaps_scattered(const struct kp_costrules *x)
 {
-    struct waitgap_list all = {0};
+    struct kp_kindtimes all = {0};
     struct waitgap_walk g = {.x = x, .all = &all};
     struct kp_thread_of_steps thread;
     double more = 0, most = 0, usual = 0;
     if (!kp_chosen_thread(&thread, x->tree)) return 0;
     gaps_walk(&g, &thread);
-    if (all.count) qsort(all.of, all.count, sizeof *all.of, place_order);
+    kp_kindtimes_sort(&all);
     for (size_t i = 0, end; i < all.count; i = end) {
         double of_place = 0;
-        for (end = i; end < all.count && all.of[end].kind == all.of[i].kind; end++) continue;
-        const double quick = all.of[i + (end - i - 1) / QUICKEST_PART].ns;
+        end = kp_kindtimes_end(&all, i);
+        const double quick = kp_kindtimes_quickest(all.of + i, end - i);
         for (size_t k = i; k < end; k++) of_place += all.of[k].ns > quick ? all.of[k].ns - quick : 0;
         usual += quick * (double)(end - i);
         more += of_place;
         if (of_place > most) most = of_place;
     }
-    free(all.of);
-    kp_keyindex_fini(&all.places);
+    kp_kindtimes_fini(&all);
     const double steps = (double)x->out->steps, no_core = 1e3 * kp_costrules_fact(x, "kprof.core_waited_us");
     more -= no_core * usual / (x->out->step_ns * steps); /* a gap has its part of these waits */
     return 2 * most > more ? 0 : more / steps;

@@ -64,7 +64,7 @@ static struct kp_finding *wait_tell(struct kp_costrules *x, struct kp_finding *f
     if (2 * f->steps < steps) return NULL;
     const bool is_idle = may_be_idle(x, f);
     f->is_critical = !is_idle && kp_advise_is_critical(f, steps);
-    if (is_idle) f->change = kp_costrules_text(x, "A server that waits for requests is idle then. Else: %s", f->change);
+    if (is_idle) f->change = KP_TEXT("A server that waits for requests is idle then. Else: %s", f->change);
     if (2 * f->step_ns >= x->out->mean_ns[KP_SPLIT_IDLE]) x->explained |= 1u << KP_SPLIT_IDLE;
     if (of) kp_costrules_told(x, of);
     return kp_costrules_tell(x, f);
@@ -77,11 +77,10 @@ static struct kp_finding *wait_tell(struct kp_costrules *x, struct kp_finding *f
 static void between_tell(struct kp_costrules *x, double ns, const char *where)
 {
     if (!is_much(x, ns)) return;
-    x->out->no_op = kp_costrules_text(x,
-                                      "its thread sleeps %s %s for %s per step. A server waits so for requests; in "
-                                      "another program that wait is a cost: kprof run without --step has its line. "
-                                      "The calls alone: kprof report --within %s",
-                                      where, kp_waits_function(x), kp_units_ms(ns), kp_waits_function(x));
+    x->out->no_op = KP_TEXT("its thread sleeps %s %s for %s per step. A server waits so for requests; in "
+                            "another program that wait is a cost: kprof run without --step has its line. "
+                            "The calls alone: kprof report --within %s",
+                            where, kp_waits_function(x), kp_units_ms(ns), kp_waits_function(x));
     const double waited = 1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps;
     if (2 * ns >= x->out->mean_ns[KP_SPLIT_IDLE] - waited) x->explained |= 1u << KP_SPLIT_IDLE;
 }
@@ -115,16 +114,13 @@ static bool gil_tell(struct kp_costrules *x, double asleep)
     const double others = is_much(x, asleep) ? others_of(x, asleep) : 0;
     if (!(others > 0) || others < OTHERS_SHARE * asleep) return false;
     struct kp_finding f = {.id = KP_FINDING_GIL, .step_ns = asleep, .line = kp_ownthreads_line(x)};
-    f.what = kp_costrules_text(x,
-                               "%s waits for Python's lock (the GIL): other threads of this program hold "
-                               "it and compute for %.1f ms per step",
-                               x->out->step_thread, others / 1e6);
+    f.what = KP_TEXT("%s waits for Python's lock (the GIL): other threads of this program hold "
+                     "it and compute for %.1f ms per step",
+                     x->out->step_thread, others / 1e6);
     const char *const where = kp_ownthreads_where(x);
-    f.change =
-        kp_costrules_text(x,
-                          "Run what that thread does as a process, do less in it, or let it wait where it polls: "
-                          "the lock comes back 5 ms after each time that it is asked for. %c%s.",
-                          where[0] - 'a' + 'A', where + 1);
+    f.change = KP_TEXT("Run what that thread does as a process, do less in it, or let it wait where it polls: "
+                       "the lock comes back 5 ms after each time that it is asked for. %c%s.",
+                       where[0] - 'a' + 'A', where + 1);
     (void)wait_tell(x, &f, NULL);
     return true;
 }
@@ -172,7 +168,7 @@ static const struct wait_words {
 static const char *pool_change(const struct kp_costrules *x, const struct kp_finding *f)
 {
     if (!f->where || !strstr(f->where, "multiprocessing/pool.py")) return f->change;
-    return kp_costrules_text(x, "The pool " PICKLES " %s", f->change);
+    return KP_TEXT("The pool " PICKLES " %s", f->change);
 }
 
 /* Each of several threads waits so, while the others end steps, too. */
@@ -180,8 +176,8 @@ static const char *at_once_text(const struct kp_costrules *x, double ns)
 {
     const double threads = (double)x->out->step_threads;
     if (threads < 2) return "";
-    return kp_costrules_text(x, " (%s of the %s that each of %zu threads takes for a step of its own)",
-                             kp_units_ms(ns * threads), kp_units_ms(x->out->step_ns * threads), x->out->step_threads);
+    return KP_TEXT(" (%s of the %s that each of %zu threads takes for a step of its own)", kp_units_ms(ns * threads),
+                   kp_units_ms(x->out->step_ns * threads), x->out->step_threads);
 }
 
 /* Tells one kind of wait, of a step's `ns`, at its lines. */
@@ -193,9 +189,8 @@ static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, 
     bool is_for_this = false;
     const char *const feeder = kind == KP_PYWAIT_QUEUE ? kp_waitcalls_feeder(x, &is_for_this) : NULL;
     if (is_for_this) f.change = batch_change;
-    f.what =
-        kp_costrules_text(x, "%s%s%s%s%s%s%s", *words[kind].what == ' ' ? x->out->step_thread : "", words[kind].what,
-                          *lines ? ": " : "", lines, feeder ? "; " : "", feeder ? feeder : "", at_once_text(x, ns));
+    f.what = KP_TEXT("%s%s%s%s%s%s%s", *words[kind].what == ' ' ? x->out->step_thread : "", words[kind].what,
+                     *lines ? ": " : "", lines, feeder ? "; " : "", feeder ? feeder : "", at_once_text(x, ns));
     f.line = most ? kp_kineto_text(x->tree->trace, most->line) : NULL;
     f.where = most ? kp_kineto_text(x->tree->trace, most->call) : NULL;
     f.change = pool_change(x, &f);
@@ -249,8 +244,7 @@ static void calls_judge(struct kp_costrules *x, double asleep)
 /* ---- without calls: gaps ---- */
 
 static const char gap_change[] = "To see the call, and the cause of the wait: kprof run --with-stack 1 --schedule "
-                                 "10-30 -- ..., then kprof advise. A "
-                                 "pool of processes " PICKLES;
+                                 "10-30 -- ..., then kprof advise. A pool of processes " PICKLES;
 
 /*
  * How long the thread waits, a step: what the place has, and no more than the thread sleeps. Where it sleeps for a good
@@ -267,9 +261,8 @@ static void gap_tell(struct kp_costrules *x, struct kp_waitgaps *gaps, double as
     if (!is_much(x, gaps->most_ns)) return;
     struct kp_finding f = {.id = words[KP_PYWAIT_NONE].id, .change = gap_change};
     f.step_ns = gap_cost(gaps, asleep);
-    f.what = kp_costrules_text(
-        x, "%s sleeps or waits for a lock, a queue, a file or another process%s", x->out->step_thread,
-        f.step_ns > asleep ? kp_costrules_text(x, " (asleep for %s of it)", kp_units_ms(asleep)) : "");
+    f.what = KP_TEXT("%s sleeps or waits for a lock, a queue, a file or another process%s", x->out->step_thread,
+                     f.step_ns > asleep ? KP_TEXT(" (asleep for %s of it)", kp_units_ms(asleep)) : "");
     kp_costplaces_tell(&gaps->places, x->tree->trace, &f);
     f.is_gap = f.where != NULL;
     (void)wait_tell(x, &f, gaps->of);
@@ -302,7 +295,7 @@ void kp_rules_waits_grow(const struct kp_costrules *x)
     for (size_t i = 0; i < x->out->count; i++)
         for (int kind = 0; kind <= KP_PYWAIT_OWN; kind++)
             if (strcmp(x->out->findings[i].id, words[kind].id) == 0) {
-                x->out->findings[i].what = kp_costrules_text(x, "%s, longer and longer", x->out->findings[i].what);
+                x->out->findings[i].what = KP_TEXT("%s, longer and longer", x->out->findings[i].what);
                 return;
             }
 }

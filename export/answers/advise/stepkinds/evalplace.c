@@ -82,7 +82,7 @@ const char *kp_evalplace_text(const struct kp_costrules *x, const struct kp_span
         if (!best || rows[i].ns > best->ns) best = &rows[i];
     if (best && (double)best->ns > MOST * (double)all)
         line = kp_ownline_of(p.trace, (uint32_t)p.frames.keys[best - rows]);
-    const char *const text = line ? kp_costrules_text(x, ", at %s", kp_kineto_text(p.trace, line)) : "";
+    const char *const text = line ? KP_TEXT(", at %s", kp_kineto_text(p.trace, line)) : "";
     kp_keyindex_fini(&p.stacks);
     kp_keyindex_fini(&p.frames);
     return text;

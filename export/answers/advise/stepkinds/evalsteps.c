@@ -451,10 +451,9 @@ const char *kp_evalsteps_numbers(const struct kp_costrules *x, const struct kp_p
         at[found++] = i;
     }
     const char *numbers = kp_costrules_numbers(x, at, found, KP_NUMBERS_MOST, ",");
-    const char *to = most > least ? kp_costrules_text(x, " to %zu", most) : "";
+    const char *to = most > least ? KP_TEXT(" to %zu", most) : "";
     free(at);
-    return kp_costrules_text(x, "%s hold%s %zu%s forward pass%s", numbers, found == 1 ? "s" : "", least, to,
-                             most == 1 ? "" : "es");
+    return KP_TEXT("%s hold%s %zu%s forward pass%s", numbers, found == 1 ? "s" : "", least, to, most == 1 ? "" : "es");
 }
 
 static bool is_outside(const struct eval_outside *outside) { return outside->passes >= PASSES_LEAST; }
@@ -474,8 +473,8 @@ static const char *outside_text(const struct kp_costrules *x, const struct eval_
     static const char *const sides[] = {"before the first step", "after the last step"};
     for (size_t side = 0; side < EVAL_SIDES; side++) {
         if (!is_outside(&outside[side])) continue;
-        text = kp_costrules_text(x, "%s%s%s at least %s (%zu passes)", text, *text ? ", " : before, sides[side],
-                                 kp_units_ms((double)outside[side].ns), outside[side].passes);
+        text = KP_TEXT("%s%s%s at least %s (%zu passes)", text, *text ? ", " : before, sides[side],
+                       kp_units_ms((double)outside[side].ns), outside[side].passes);
     }
     return text;
 }
@@ -497,7 +496,7 @@ static int64_t loading_of(const struct kp_costrules *x, const struct kp_spans *t
 static const char *part_text(const struct kp_costrules *x, int64_t part_ns, int64_t ns, size_t found, const char *what)
 {
     if ((double)part_ns < TOLD_SHARE * (double)ns) return "";
-    return kp_costrules_text(x, ", %s of it %s", kp_units_ms((double)part_ns / (double)found), what);
+    return KP_TEXT(", %s of it %s", kp_units_ms((double)part_ns / (double)found), what);
 }
 
 static double steps_ns(const struct kp_costrules *x) { return x->out->step_ns * (double)x->chosen->step_count; }
@@ -507,7 +506,7 @@ static const char *share_text(const struct kp_costrules *x, const struct eval_ou
 {
     const double all_ns = steps_ns(x);
     if (all_ns <= 0 || is_outside(&outside[BEFORE_STEPS]) || is_outside(&outside[BEHIND_STEPS])) return "";
-    return kp_costrules_text(x, KP_EVALSTEPS_SHARE, 100 * (double)ns / all_ns);
+    return KP_TEXT(KP_EVALSTEPS_SHARE, 100 * (double)ns / all_ns);
 }
 
 /* ": with it at least 1379.3 ms in all, 34.4 % of the time of the steps and of these": inside and outside. */
@@ -516,20 +515,17 @@ static const char *total_text(const struct kp_costrules *x, const struct eval_ou
     const double out_ns = outside_ns(outside);
     const double all_ns = x->out->evaluated_ns * (double)x->chosen->step_count + out_ns;
     if (out_ns <= 0 || steps_ns(x) <= 0) return "";
-    return kp_costrules_text(x, " (in all at least %s, %.1f %% of the time of steps and evaluations)",
-                             kp_units_ms(all_ns), 100 * all_ns / (steps_ns(x) + out_ns));
+    return KP_TEXT(" (in all at least %s, %.1f %% of the time of steps and evaluations)", kp_units_ms(all_ns),
+                   100 * all_ns / (steps_ns(x) + out_ns));
 }
 
 const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const char *what, const char *about,
                               double ns, const char *share, const char *numbers)
 {
     const char *const one = found == 1 ? "s" : "", *const several = found == 1 ? "" : "s";
-    return kp_costrules_text(
-        x,
-        "%zu %s%s during the training take%s %s%s%s. %s long but not slow: "
-        "%s without backward%s",
-        found, what, several, one, about, kp_units_ms(ns), share, found == 1 ? "That step is" : "These steps are",
-        numbers, found == 1 ? "" : kp_costrules_text(x, ", %s per %s", kp_units_ms(ns / (double)found), what));
+    return KP_TEXT("%zu %s%s during the training take%s %s%s%s. %s long but not slow: %s without backward%s", found,
+                   what, several, one, about, kp_units_ms(ns), share, found == 1 ? "That step is" : "These steps are",
+                   numbers, found == 1 ? "" : KP_TEXT(", %s per %s", kp_units_ms(ns / (double)found), what));
 }
 
 /* Is something drawn from what the model says, as in a rollout or a generation? The training needs that: it cannot be
@@ -559,13 +555,12 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
     kp_spans_settle(times);
     const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
     x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
-    return kp_costrules_text(x, "%s%s%s%s%s",
-                             kp_evalsteps_text(x, found, samples_in(x, times) ? "rollout" : "evaluation", "",
-                                               (double)ns, share_text(x, outside, ns),
-                                               kp_evalsteps_numbers(x, of, least)),
-                             kp_evalplace_text(x, times), part_text(x, loading_of(x, times), ns, found, "loading"),
-                             part_text(x, behind, ns, found, "after the last pass (metrics, a checkpoint)"),
-                             part_text(x, w.early_ns, ns, found, "before its first pass, without an operator"));
+    return KP_TEXT("%s%s%s%s%s",
+                   kp_evalsteps_text(x, found, samples_in(x, times) ? "rollout" : "evaluation", "", (double)ns,
+                                     share_text(x, outside, ns), kp_evalsteps_numbers(x, of, least)),
+                   kp_evalplace_text(x, times), part_text(x, loading_of(x, times), ns, found, "loading"),
+                   part_text(x, behind, ns, found, "after the last pass (metrics, a checkpoint)"),
+                   part_text(x, w.early_ns, ns, found, "before its first pass, without an operator"));
 }
 
 /* Do most steps train alone? Else passes without backward are a part of the training. */
@@ -590,7 +585,7 @@ static void evaluated_tell(const struct kp_costrules *x, const char *inside, con
 {
     const char *const others = outside_text(x, outside, inside ? "; " : "evaluations outside of the steps: ");
     const char *const total = inside ? total_text(x, outside) : "";
-    if (inside || *others) x->out->evaluated = kp_costrules_text(x, "%s%s%s", inside ? inside : "", others, total);
+    if (inside || *others) x->out->evaluated = KP_TEXT("%s%s%s", inside ? inside : "", others, total);
     x->out->is_evaluated_inside = inside != NULL; /* once before or behind all steps is not too often */
     x->out->evaluated_how = samples ? EVALUATED_HOW EVALUATED_SAVE
                                 "let one pass process many samples (environments, prompts)"

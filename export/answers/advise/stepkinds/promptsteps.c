@@ -225,12 +225,11 @@ static const char *prompts_text(const struct kp_costrules *x, const long *tokens
         alone += tokens[i] == 1;
     }
     if (!prompts || alone <= prompts || prompts + alone != steps) return NULL;
-    return kp_costrules_text(x,
-                             "%s process%s a prompt, %.3g ms (median of %zu); the other steps produce a token each, "
-                             "%.3g ms (median of %zu)%s",
-                             numbers_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6,
-                             prompts, median_of(x, tokens, false) / 1e6, alone,
-                             is_known ? "" : "; so say their ops; --record-shapes tells the tokens");
+    return KP_TEXT("%s process%s a prompt, %.3g ms (median of %zu); the other steps produce a token each, "
+                   "%.3g ms (median of %zu)%s",
+                   numbers_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6, prompts,
+                   median_of(x, tokens, false) / 1e6, alone,
+                   is_known ? "" : "; so say their ops; --record-shapes tells the tokens");
 }
 
 /* ---- pieces ---- */

@@ -66,9 +66,8 @@ const char *kp_recomputed_text(const struct kp_costrules *x)
     kp_spans_fini(&times);
     if (!(all_ns > 0) || ns < TOLD_SHARE * all_ns) return NULL;
     const uint32_t line = line_of(x);
-    return kp_costrules_text(x,
-                             "activation checkpointing computes a part of the forward pass again: %s per step "
-                             "(%.1f %%)%s%s. If memory allows, checkpoint fewer layers",
-                             kp_units_ms(ns / steps), 100 * ns / all_ns, line ? ", called at " : "",
-                             line ? kp_kineto_text(x->tree->trace, line) : "");
+    return KP_TEXT("activation checkpointing computes a part of the forward pass again: %s per step "
+                   "(%.1f %%)%s%s. If memory allows, checkpoint fewer layers",
+                   kp_units_ms(ns / steps), 100 * ns / all_ns, line ? ", called at " : "",
+                   line ? kp_kineto_text(x->tree->trace, line) : "");
 }

@@ -60,10 +60,9 @@ const char *kp_secondpass_text(const struct kp_costrules *x, const uint8_t *mark
     for (size_t i = 0; i < steps; i++) both += seen[i] == (1u << KP_PASS_TRAINING | 1u << KP_PASS_EVALUATION);
     const double ns = (double)kp_spans_length(&times, &x->chosen->in_steps);
     if (all_ns > 0 && (double)both > STEPS_SHARE * (double)steps && ns > TOLD_SHARE * all_ns)
-        text = kp_costrules_text(x,
-                                 "each step also runs layers without gradients, at least %s (%.1f %%)%s. If they are "
-                                 "for a metric, compute it from the outputs of the training's own pass",
-                                 kp_units_ms(ns / (double)steps), 100 * ns / all_ns, kp_evalplace_text(x, &ops));
+        text = KP_TEXT("each step also runs layers without gradients, at least %s (%.1f %%)%s. If they are "
+                       "for a metric, compute it from the outputs of the training's own pass",
+                       kp_units_ms(ns / (double)steps), 100 * ns / all_ns, kp_evalplace_text(x, &ops));
     kp_spans_fini(&times);
     kp_spans_fini(&ops);
     free(seen);

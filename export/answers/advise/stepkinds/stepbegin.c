@@ -51,9 +51,8 @@ const char *kp_stepbegin_text(const struct kp_costrules *x, const double *of, co
     for (size_t i = x->chosen->step_count; i-- > 0;)
         if (of[i] > 0) count++, first = i;
     const long number = x->chosen->steps[first].number;
-    return count == 1 ? kp_costrules_text(x, ", at its start, after the optimizer of step %ld", number - 1)
-                      : kp_costrules_text(x,
-                                          ", at their start, after the optimizer of the step before (for step %ld "
-                                          "that of step %ld)",
-                                          number, number - 1);
+    return count == 1 ? KP_TEXT(", at its start, after the optimizer of step %ld", number - 1)
+                      : KP_TEXT(", at their start, after the optimizer of the step before (for step %ld "
+                                "that of step %ld)",
+                                number, number - 1);
 }

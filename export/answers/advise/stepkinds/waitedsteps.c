@@ -33,10 +33,9 @@ bool kp_waitedsteps_grow(const struct kp_costrules *x, const double *waits, stru
 static const char *steps_text(const struct kp_costrules *x, const size_t *at, const struct kp_waited_steps *of)
 {
     const double ms = of->some.most_ns / 1e6;
-    if (of->count == 1)
-        return kp_costrules_text(x, "step %ld was slow because it waited %.1f ms for a CPU core", of->longest, ms);
-    return kp_costrules_text(x, "%s were slow because they waited for a CPU core, step %ld for %.1f ms",
-                             kp_costrules_numbers(x, at, of->count, KP_NUMBERS_FEW, ","), of->longest, ms);
+    if (of->count == 1) return KP_TEXT("step %ld was slow because it waited %.1f ms for a CPU core", of->longest, ms);
+    return KP_TEXT("%s were slow because they waited for a CPU core, step %ld for %.1f ms",
+                   kp_costrules_numbers(x, at, of->count, KP_NUMBERS_FEW, ","), of->longest, ms);
 }
 
 void kp_waitedsteps_tell(struct kp_costrules *x, const double *waits, const double *more)
