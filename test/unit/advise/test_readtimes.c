@@ -14,22 +14,31 @@ static void op_at(struct little *t, const char *name, int ts, int dur, const cha
 /*
  * Steps: 600 us of a product, and a function of 800 us in which 20 values are read, 20 us each with 5 us until
  * the next. It begins with an op of 200 us and ends with 100 us of Python. `more`: it computes for 500 us, too.
+ * `caller`: the function that runs the step.
  */
-static struct kp_advice reads_advise(struct little *t, int step_us, bool has_calls, int more)
+static struct kp_advice called_advise(struct little *t, int step_us, bool has_calls, int more, const char *caller)
 {
+    char first[64], last[64];
+    snprintf(first, sizeof first, "train.py(30): %s", caller);
+    snprintf(last, sizeof last, "train.py(32): %s", caller);
     for (int step = 0; step < STEPS; step++) {
         const int at = step_us * step, reads = at + 800 + more;
         char name[32];
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
         event(t, "user_annotation", name, 1, at, step_us, "");
-        op_at(t, "aten::mm", at, 600, "train.py(30): main");
+        op_at(t, "aten::mm", at, 600, first);
         if (has_calls) event(t, "python_function", "train.py(4): accuracy", 1, at + 600, 800 + more, "");
         op_at(t, "aten::argmax", at + 600, 190 + more, "train.py(6): accuracy;train.py(31): main");
         for (int i = 0; i < READS; i++)
             op_at(t, "aten::item", reads + 25 * i, 20, "train.py(8): accuracy;train.py(31): main");
-        op_at(t, "aten::add_", at + 1400 + more, 100, "train.py(32): main");
+        op_at(t, "aten::add_", at + 1400 + more, 100, last);
     }
     return advise(t);
+}
+
+static struct kp_advice reads_advise(struct little *t, int step_us, bool has_calls, int more)
+{
+    return called_advise(t, step_us, has_calls, more, "main");
 }
 
 static const struct kp_finding *reads_find(const struct kp_advice *a)
@@ -71,6 +80,15 @@ static void other_python_is_told_without_it(void **state)
 static void a_function_that_reads_is_charged_by_its_ops_where_no_calls_were_recorded(void **state)
 {
     const struct kp_advice a = reads_advise(*state, 2000, false, 0);
+    assert_true(tells_the_rest(reads_find(&a)));
+    assert_int_equal((int)(reads_find(&a)->step_ns / 1000 + 0.5), 200 + 25 * (READS - 1) + 20);
+}
+
+/* What the file itself runs behind the function, up to the next step's call of it, is no part of it. */
+static void the_code_of_the_file_is_not_charged_with_its_function(void **state)
+{
+    const struct kp_advice a = called_advise(*state, 1520, false, 0, "<module>");
+    assert_non_null(reads_find(&a));
     assert_true(tells_the_rest(reads_find(&a)));
     assert_int_equal((int)(reads_find(&a)->step_ns / 1000 + 0.5), 200 + 25 * (READS - 1) + 20);
 }
@@ -123,6 +141,7 @@ int main(void)
         LITTLE(its_python_is_not_told_again),
         LITTLE(other_python_is_told_without_it),
         LITTLE(a_function_that_reads_is_charged_by_its_ops_where_no_calls_were_recorded),
+        LITTLE(the_code_of_the_file_is_not_charged_with_its_function),
         LITTLE(a_function_that_does_more_than_read_is_not_charged),
         LITTLE(what_is_computed_of_elements_goes_with_the_loop),
         LITTLE(what_is_computed_of_each_tensor_is_not_what_its_read_costs),

@@ -76,10 +76,7 @@ static void run_end(struct loops *l)
 /* Of the run's function, or of a comprehension in it. */
 static bool is_of_run(const struct loop_run *run, const char *line)
 {
-    const char *const name = strchr(line, ' ');
-    const size_t file = strcspn(run->function, ":");
-    return kp_gapplace_is_function(line, run->function) ||
-           (name && name[1] == '<' && name[2] != 'm' && strncmp(line, run->function, file + 1) == 0);
+    return kp_gapplace_is_function(line, run->function) || kp_gapplace_is_inner(line, run->function);
 }
 
 static void computed_count(struct loop_run *run, uint32_t name)

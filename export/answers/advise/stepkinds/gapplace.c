@@ -203,6 +203,13 @@ bool kp_gapplace_is_function(const char *a, const char *b)
            strcmp(kp_framename_bare(of_a + 1), kp_framename_bare(of_b + 1)) == 0;
 }
 
+bool kp_gapplace_is_inner(const char *line, const char *function)
+{
+    const char *const name = strchr(line, ' ');
+    return name && name[1] == '<' && strcmp(name, " <module>") != 0 &&
+           strncmp(line, function, strcspn(function, ":") + 1) == 0;
+}
+
 /* The lines around a gap tell more than the function in which it lies. */
 static bool is_around(const struct kp_finding *gap, const char *function)
 {

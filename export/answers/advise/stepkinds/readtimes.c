@@ -9,19 +9,11 @@
 
 enum { BETWEEN_NS = 200000 }; /* two ops of the function on end: it may have been left and called again */
 
-/* "train.py:12 <listcomp>", a function of its own up to Python 3.11, as part of the one around it. */
-static bool is_inner(const char *line, const char *function)
-{
-    const size_t file = strcspn(function, ":");
-    const char *const name = strchr(line, ' ');
-    return name && name[1] == '<' && strncmp(line, function, file + 1) == 0;
-}
-
 static bool is_op_of(const struct kp_costrules *x, size_t i, const char *function, bool was)
 {
     const uint32_t own = kp_costplace_line(x->tree, (int32_t)i);
     const char *const line = own ? kp_kineto_text(x->tree->trace, own) : NULL;
-    return line && (kp_gapplace_is_function(line, function) || (was && is_inner(line, function)));
+    return line && (kp_gapplace_is_function(line, function) || (was && kp_gapplace_is_inner(line, function)));
 }
 
 static void by_ops(struct kp_spans *out, const struct kp_costrules *x, const char *function)
