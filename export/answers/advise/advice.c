@@ -440,32 +440,20 @@ static void health_judge(struct kp_costrules *x)
                            is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
 }
 
-/* What is critical is so in all of the time: where evaluations take the most, in what the steps are without them. */
-static void evaluated_weigh(const struct kp_advice *out, struct kp_finding *f)
-{
-    const bool is_of_steps = f->step_ns > 0 && out->evaluated_ns >= KP_SHARE_CRITICAL * out->step_ns;
-    if (is_of_steps && f->step_ns < KP_SHARE_CRITICAL * out->step_ns) f->is_critical = false;
-}
-
-/* What streams do side by side may add up to more than the step: that is the most that it can cost. */
-static void share_cap(struct kp_finding *f)
-{
-    if (f->share <= 1) return;
-    f->step_ns /= f->share;
-    f->share = 1;
-}
-
 /* Once all are told: their shares and those in words, and their order. */
 static void findings_settle(struct kp_costrules *x)
 {
     struct kp_advice *const out = x->out;
     const bool is_crowded = kp_costrules_is_crowded(x);
+    const double much_ns = KP_SHARE_CRITICAL * out->step_ns;
     for (size_t i = 0; i < out->count; i++) {
-        share_cap(&out->findings[i]);
-        evaluated_weigh(out, &out->findings[i]);
-        out->findings[i].of.has_waits =
-            out->findings[i].step_ns > 0 && !(out->findings[i].of.core_ns > 0) && is_crowded;
-        out->findings[i].share_of = kp_costrules_share_of(x, &out->findings[i].of);
+        struct kp_finding *const f = &out->findings[i];
+        /* What streams do side by side may add up to more than the step: that is the most that it can cost. */
+        if (f->share > 1) f->step_ns /= f->share, f->share = 1;
+        /* What is critical is so in all of the time: where evaluations take most, in the steps without them. */
+        if (f->step_ns > 0 && out->evaluated_ns >= much_ns && f->step_ns < much_ns) f->is_critical = false;
+        f->of.has_waits = f->step_ns > 0 && !(f->of.core_ns > 0) && is_crowded;
+        f->share_of = kp_costrules_share_of(x, &f->of);
     }
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
 }

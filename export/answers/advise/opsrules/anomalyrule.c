@@ -68,14 +68,6 @@ static int64_t self_ns(const struct kp_costrules *x, size_t node)
     return ns > 0 ? ns : 0;
 }
 
-/* The forward ops that made the nodes of a range. */
-static void forwards_mark(struct anomaly *a, size_t range)
-{
-    const struct kp_node *const nodes = a->cost.x->tree->nodes;
-    for (int32_t i = nodes[range].first_child; i >= 0; i = nodes[i].next_sibling)
-        if (nodes[i].forward >= 0) a->has_stack[nodes[i].forward] = true;
-}
-
 static bool is_of_stacks(const struct anomaly *a, size_t node)
 {
     return a->has_stack[node] && kp_costrules_in_steps(a->cost.x, node);
@@ -109,7 +101,8 @@ static void ranges_charge(struct anomaly *a)
         if (!is_range || strcmp(name + strlen(KP_ENGINE_RANGE), KP_ACCUMULATE_GRAD) == 0) continue;
         if (!kp_costrules_in_steps(x, i)) continue;
         const size_t checks = checks_charge(a, i);
-        forwards_mark(a, i);
+        for (int32_t k = x->tree->nodes[i].first_child; k >= 0; k = x->tree->nodes[k].next_sibling)
+            if (x->tree->nodes[k].forward >= 0) a->has_stack[x->tree->nodes[k].forward] = true;
         a->ranges++;
         a->checked += checks > 0;
         a->checks += checks;

@@ -196,21 +196,15 @@ static double rows_made(const struct kp_costrules *x, size_t node, double row)
     return 0;
 }
 
-/* How long optimizers take, in all steps. */
-static double optimizer_ns(const struct kp_costrules *x)
-{
-    struct kp_spans of = {0};
-    kp_costrules_spans(x, KP_NAME_OPTIMIZER, &of);
-    const double ns = (double)kp_spans_length(&of, &x->chosen->in_steps);
-    kp_spans_fini(&of);
-    return ns;
-}
-
 /* An optimizer goes over all rows some ten times (Adam), so it costs much where the gradient alone does not. */
 static bool may_be_much(const struct kp_costrules *x, double ns)
 {
     const double least = dense.bound * x->out->step_ns * (double)x->chosen->step_count;
-    return ns > 0 && (ns >= least || (UPDATE_TIMES * ns >= least && optimizer_ns(x) >= least));
+    struct kp_spans updates = {0};
+    kp_costrules_spans(x, KP_NAME_OPTIMIZER, &updates);
+    const double update_ns = (double)kp_spans_length(&updates, &x->chosen->in_steps);
+    kp_spans_fini(&updates);
+    return ns > 0 && (ns >= least || (UPDATE_TIMES * ns >= least && update_ns >= least));
 }
 
 /* What an optimizer does with all rows is most of what such a gradient costs: fused=True comes after that. */

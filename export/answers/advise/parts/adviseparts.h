@@ -49,12 +49,10 @@ const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places
 /* Names the place that costs most. */
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out);
 void kp_costplaces_fini(struct kp_costplaces *places);
-/* Writes the own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */
-void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
-                         size_t bytes);
-/* Writes the own lines with the most additions, each with those a step: "6 at train.py:12 clip, ..."; "" without. */
-void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
-                          size_t bytes);
+/* The own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */
+const char *kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps);
+/* The own lines with the most additions, each with those a step: "6 at train.py:12 clip, ..."; "" without. */
+const char *kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps);
 /* The op that launched a work of a device, else the call that did, else the node itself. */
 int32_t kp_costplace_launcher(const struct kp_tree *tree, size_t node);
 /* The outermost op around a node, or the node. */

@@ -157,31 +157,31 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
 
 enum { LINES_SHOWN = 3 };
 
-void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
-                          size_t bytes)
+const char *kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps)
 {
+    char text[512] = "";
     size_t count, used = 0;
     struct line_cost *of = line_costs(places, trace, NULL, count_order, &count);
-    out[0] = 0;
-    for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes; i++)
-        used += (size_t)snprintf(out + used, bytes - used, "%s%.3g at %s", i ? ", " : "",
+    for (size_t i = 0; i < count && i < LINES_SHOWN && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.3g at %s", i ? ", " : "",
                                  (double)of[i].count / (double)steps, kp_kineto_text(trace, of[i].line));
-    if (count > LINES_SHOWN && used < bytes)
-        snprintf(out + used, bytes - used, ", and %zu more line%s", count - LINES_SHOWN,
+    if (count > LINES_SHOWN && used < sizeof text)
+        snprintf(text + used, sizeof text - used, ", and %zu more line%s", count - LINES_SHOWN,
                  kp_units_s(count - LINES_SHOWN));
     free(of);
+    return kp_strings_keep(trace->strings, text);
 }
 
-void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
-                         size_t bytes)
+const char *kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps)
 {
+    char text[512] = "";
     size_t count, used = 0;
     struct line_cost *of = line_costs(places, trace, NULL, most_first, &count);
-    out[0] = 0;
-    for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes && of[i].ns > of[0].ns / 20; i++)
-        used += (size_t)snprintf(out + used, bytes - used, "%s%s (%.3f ms)", i ? ", " : "",
+    for (size_t i = 0; i < count && i < LINES_SHOWN && used < sizeof text && of[i].ns > of[0].ns / 20; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s (%.3f ms)", i ? ", " : "",
                                  kp_kineto_text(trace, of[i].line), (double)of[i].ns / 1e6 / (double)steps);
     free(of);
+    return kp_strings_keep(trace->strings, text);
 }
 
 void kp_costplaces_fini(struct kp_costplaces *places) { kp_keyindex_fini(&places->keys); }

@@ -9,13 +9,6 @@
 
 #include <stdlib.h>
 
-static size_t long_count(const struct kp_costrules *x)
-{
-    size_t count = 0;
-    for (size_t i = 0; x->is_long && i < x->chosen->step_count; i++) count += x->is_long[i];
-    return count;
-}
-
 /* The chosen steps but for the long ones, with what an evaluation leaves of each. */
 static void steps_keep(struct kp_steady *out, const struct kp_costrules *x)
 {
@@ -45,8 +38,9 @@ static void steps_keep(struct kp_steady *out, const struct kp_costrules *x)
 bool kp_steady_open(struct kp_steady *out, const struct kp_costrules *x)
 {
     *out = (struct kp_steady){0};
-    if (!long_count(x)) return false;
+    if (!x->is_long) return false;
     steps_keep(out, x);
+    if (out->chosen.step_count == x->chosen->step_count) return false;
     return kp_step_split_places(out->splits, x->tree, &out->chosen, &out->places) == x->out->has_gpu;
 }
 

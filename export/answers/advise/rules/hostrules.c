@@ -352,10 +352,9 @@ static void gpu_reads_see(struct kp_costrules *x)
     struct kp_cost cost = kp_cost_open(x);
     struct kp_spans times = {0};
     const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x, &times);
-    char lines[512];
     kp_spans_fini(&times);
     if (count && count >= KP_VALUEREADS_LEAST * steps) {
-        kp_costplaces_lines(&cost.places, x->tree->trace, steps, lines, sizeof lines);
+        const char *const lines = kp_costplaces_lines(&cost.places, x->tree->trace, steps);
         x->out->seen = KP_TEXT(
             "%.0f calls of .item() and the like per step%s%s (on the GPU each waits until its tensor is computed)",
             (double)count / (double)steps, *lines ? ", with the loop around them at " : "", lines);
@@ -396,8 +395,7 @@ static const char *rest_text(const struct kp_costrules *x, const char *line, dou
 static bool reads_tell(struct kp_costrules *x, struct kp_cost *cost, double each, double reads_ns, const char *line)
 {
     const size_t steps = x->chosen->step_count;
-    char lines[512];
-    kp_costplaces_lines(&cost->places, x->tree->trace, steps, lines, sizeof lines);
+    const char *const lines = kp_costplaces_lines(&cost->places, x->tree->trace, steps);
     const struct kp_cost_rule rule = {
         0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
         KP_TEXT("Python reads %.0f values per step one by one (.item(), float(), if, print() of tensors); "
@@ -418,8 +416,7 @@ static void reads_judge(struct kp_costrules *x)
     struct kp_spans times = {0};
     const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x, &times);
     const double each = (double)count / (double)steps, ns = kp_cost_mean(&cost);
-    char counts[512];
-    kp_costplaces_counts(&cost.places, x->tree->trace, steps, counts, sizeof counts);
+    const char *const counts = kp_costplaces_counts(&cost.places, x->tree->trace, steps);
     const char *const function = each < KP_VALUEREADS_LEAST ? NULL : function_charge(&cost, x, &times);
     if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
     else if (each >= SEEN_LEAST)

@@ -76,25 +76,12 @@ static void node_take(struct passes *p, size_t node)
         forward_take(p, node);
 }
 
-static struct passes passes_of(const struct kp_costrules *x)
-{
-    struct passes p = {.x = x, .last = -1};
-    for (size_t i = 0; i < x->tree->count; i++)
-        if (kp_costrules_in_steps(x, i)) node_take(&p, i);
-    return p;
-}
-
-/* The engine runs where backward() was called: that is the line, and not the one that made its node. */
-static void line_tell(const struct kp_costrules *x, int32_t node, struct kp_finding *f)
-{
-    const uint32_t line = kp_ownline_of(x->tree->trace, kp_tree_event(x->tree, (size_t)node)->stack);
-    f->line = line ? kp_kineto_text(x->tree->trace, line) : NULL;
-}
-
 void kp_rules_no_sync(struct kp_costrules *x)
 {
     if (x->out->mean_ns[KP_SPLIT_COMM] <= 0) return;
-    const struct passes p = passes_of(x);
+    struct passes p = {.x = x, .last = -1};
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_costrules_in_steps(x, i)) node_take(&p, i);
     if (p.updates < UPDATES_LEAST || (double)p.needless < NEEDLESS_SHARE * (double)p.sent) return;
     if (!p.is_placed) {
         kp_costrules_unjudged(x, "gradients sent more than once per step (kprof run --with-stack ops)");
@@ -111,5 +98,8 @@ void kp_rules_no_sync(struct kp_costrules *x)
         "Run all passes but the last in `with model.no_sync():` (Accelerate: accelerator.accumulate(model)). "
         "Gradients then add up on each rank, and are sent once per optimizer step."};
     struct kp_finding *const f = kp_cost_tell(&cost, &rule);
-    if (f) line_tell(x, p.last, f);
+    if (!f) return;
+    /* The engine runs where backward() was called: that is the line, and not the one that made its node. */
+    const uint32_t line = kp_ownline_of(x->tree->trace, kp_tree_event(x->tree, (size_t)p.last)->stack);
+    f->line = line ? kp_kineto_text(x->tree->trace, line) : NULL;
 }

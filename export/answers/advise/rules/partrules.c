@@ -68,14 +68,13 @@ static int64_t measured(const struct kp_step_split *split, int measure)
 
 static bool is_cause(const struct advice_rule *rule) { return rule->measure >= KP_SPLIT_PARTS; }
 
-static void place_tell(struct kp_finding *f, const struct kp_split_places *places, const struct advice_rule *rule,
-                       const struct kp_tree *tree)
+static void place_tell(const struct kp_costrules *x, const struct advice_rule *rule, struct kp_finding *f)
 {
-    const struct kp_costplaces *at = places->causes + KP_IDLE_PYTHON;
-    if (is_cause(rule)) at = &places->causes[rule->measure - KP_SPLIT_PARTS];
-    else if (rule->measure != KP_SPLIT_IDLE) at = &places->parts[rule->measure];
-    kp_costplaces_tell(at, tree->trace, f);
-    f->is_gap = at == &places->causes[KP_IDLE_PYTHON] && f->where; /* the op, or the launch, that ends it */
+    const struct kp_costplaces *const python = &x->places->causes[KP_IDLE_PYTHON], *at = python;
+    if (is_cause(rule)) at = &x->places->causes[rule->measure - KP_SPLIT_PARTS];
+    else if (rule->measure != KP_SPLIT_IDLE) at = &x->places->parts[rule->measure];
+    kp_costplaces_tell(at, x->tree->trace, f);
+    f->is_gap = at == python && f->where; /* the op, or the launch, that ends it */
 }
 
 /* Python between reads of values is told with those. */
@@ -161,8 +160,9 @@ static size_t gap_steps(const struct kp_costrules *x, double ns, const struct kp
     return steps;
 }
 
-static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turns, struct kp_finding *f)
+static void turns_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
+    const struct kp_turns *const turns = &x->places->turns;
     *f = (struct kp_finding){.id = KP_FINDING_SHARED,
                              .steps = f->steps,
                              .step_ns = f->step_ns,
@@ -192,9 +192,9 @@ static bool is_of_the_host(const struct kp_tree *tree, const char *op)
 }
 
 /* An op that computes launches nothing. Where it has half of the time that is the cause, else a part of it. */
-static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f, const struct kp_split_places *places)
+static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
-    const struct kp_costplace *const most = kp_costplaces_most(&places->causes[KP_IDLE_LAUNCH]);
+    const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_LAUNCH]);
     const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
     if (2 * ns < f->step_ns || most->ns < KP_OP_COMPUTES_NS * (int64_t)most->count) {
         f->change = "That operator computes on the host while the GPU waits. Run it on the GPU (device=\"cuda\") or in "
@@ -207,12 +207,6 @@ static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f, con
     f->id = KP_FINDING_ON_CPU;
     f->what = "the GPU waits for an operator that computes on the CPU";
     f->change = "Run it on the GPU (device=\"cuda\") or in the DataLoader's workers.";
-}
-
-/* Several workers give their items in bursts: few steps wait, for all (bursts_leave). */
-static bool is_bursty(const struct kp_finding *f, const struct kp_advice *a)
-{
-    return f->share >= KP_SHARE_CRITICAL && f->steps >= 3 && (f->is_bursty || 10 * f->steps >= a->steps);
 }
 
 /* The splits without the time in which no op runs that the finding of reads has told; the caller frees them. */
@@ -241,17 +235,16 @@ static double cost_measure(struct kp_finding *f, const struct kp_step_split *spl
 }
 
 /* The place of a GPU's idle time, and what is known of its reason. */
-static void cause_place_tell(const struct kp_costrules *x, const struct advice_rule *rule,
-                             const struct kp_split_places *places, struct kp_finding *f)
+static void cause_place_tell(const struct kp_costrules *x, const struct advice_rule *rule, struct kp_finding *f)
 {
     if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH)) {
-        if (is_of_the_host(x->tree, f->where)) host_op_tell(x, f, places);
+        if (is_of_the_host(x->tree, f->where)) host_op_tell(x, f);
         else kp_launchplace_tell(x, f);
     }
     if (rule->measure == KP_CAUSE(KP_IDLE_SYNC) && f->where && strstr(f->where, "Synchronize"))
         f->change = "Remove torch.cuda.synchronize(), which is meant for timing. Read losses and metrics (.item(), "
                     ".cpu(), print) every N steps.";
-    if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, f);
+    if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && x->places->turns.count) turns_tell(x, f);
 }
 
 static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule)
@@ -295,7 +288,7 @@ static void core_tell(const struct kp_loadcore *taken, double judged_ns, struct 
 static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, struct kp_finding f)
 {
     if (!is_no_op(x->out, rule) || f.share < NO_OP_NOTED || f.share >= NO_OP_SHARE || x->tree->trace->has_heap) return;
-    place_tell(&f, x->places, rule, x->tree);
+    place_tell(x, rule, &f);
     if (is_of_reads(x, f.where)) return;
     f.of.is_steady = x->whole;
     f.of.mean_ns = x->out->step_ns;
@@ -305,15 +298,15 @@ static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, s
 }
 
 /* Whether it is a finding. */
-static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
-                       const struct kp_split_places *places, struct kp_costrules *x)
+static struct kp_finding *rule_judge(struct kp_costrules *x, const struct advice_rule *rule)
 {
-    const struct kp_tree *tree = x->tree;
+    struct kp_advice *const out = x->out;
+    const struct kp_step_split *splits = x->splits;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     struct kp_loadcore taken = {0};
-    if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
-    if (out->is_gpu_lost && (is_cause(rule) || rule->measure == KP_SPLIT_IDLE)) return false;
-    if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
+    if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return NULL;
+    if (out->is_gpu_lost && (is_cause(rule) || rule->measure == KP_SPLIT_IDLE)) return NULL;
+    if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return NULL;
     if ((rule->measure == KP_SPLIT_LOADING || is_no_op(out, rule)) && x->trained) {
         splits = x->trained; /* what an evaluation inside of the training has of it is no fault of that */
         f.of.is_trained = x->evaluated.count;
@@ -326,12 +319,14 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     free(rest);
     core_tell(&taken, judged_ns, &f);
     if (!is_found) no_op_note(x, rule, f);
-    if (!is_found) return false;
-    f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
-    place_tell(&f, places, rule, tree);
-    cause_place_tell(x, rule, places, &f);
-    if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
-    if (is_no_op(out, rule) && tree->trace->has_heap) return false; /* it was traced */
+    if (!is_found) return NULL;
+    f.is_critical = kp_advise_is_critical(&f, out->steps);
+    if (rule->measure == KP_SPLIT_LOADING && f.share >= KP_SHARE_CRITICAL && f.steps >= 3)
+        f.is_critical |= f.is_bursty || 10 * f.steps >= out->steps; /* of several workers few steps wait, for all */
+    place_tell(x, rule, &f);
+    cause_place_tell(x, rule, &f);
+    if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return NULL;
+    if (is_no_op(out, rule) && x->tree->trace->has_heap) return NULL; /* it was traced */
     if (is_no_op(out, rule)) {
         f.is_critical &= f.share >= NO_OP_CRITICAL;
         const double part = f.step_ns / (f.step_ns + taken.load_ns);
@@ -339,8 +334,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
         gap_tell(x, part, &f);
     }
     if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, &f);
-    out->findings[out->count++] = f;
-    return true;
+    return kp_costrules_tell(x, &f);
 }
 
 /*
@@ -369,14 +363,14 @@ static bool one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     if (2 * f.steps < (x->whole ? x->whole : x)->chosen->step_count)
         return false; /* a single one that is shorter than 3 means, of a few steps */
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);
-    place_tell(&f, x->places, rule, x->tree);
+    place_tell(x, rule, &f);
     if (is_of_reads(x, f.where)) return false;
     gap_tell(x, part, &f);
     if (f.what == rule->what) f.change = gap_change;
     else if (f.change != own_change)
         f.change = "Move that line out of the step, or run it less often. `kprof report --by line` has the other "
                    "lines, `kprof stacks` their callers.";
-    x->out->findings[x->out->count++] = f;
+    (void)kp_costrules_tell(x, &f);
     x->out->no_op = NULL;
     return true;
 }
@@ -493,11 +487,6 @@ static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *ru
     free(g.of);
 }
 
-static void gaps_judge(struct kp_costrules *x, const struct advice_rule *rule)
-{
-    if (!one_gap_judge(x, rule)) line_gaps_judge(x, rule);
-}
-
 /* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */
 static const char *bandwidth_tell(const struct kp_costrules *x, const char *what)
 {
@@ -529,13 +518,11 @@ void kp_rules_parts(struct kp_costrules *x)
     kp_rules_no_sync(x);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if ((rules[i].measure == KP_SPLIT_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
-        if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) {
-            if (rules[i].measure == KP_SPLIT_IDLE && !x->out->has_gpu && rules[i].with == WITHOUT_GPU)
-                gaps_judge(x, &rules[i]);
-            continue;
-        }
+        struct kp_finding *const told = rule_judge(x, &rules[i]);
+        if (!told && is_no_op(x->out, &rules[i]) && rules[i].with == WITHOUT_GPU && !one_gap_judge(x, &rules[i]))
+            line_gaps_judge(x, &rules[i]);
+        if (!told) continue;
         has_cause |= is_cause(&rules[i]);
-        struct kp_finding *told = &x->out->findings[x->out->count - 1];
         if (rules[i].measure != KP_SPLIT_COMM || kp_rules_small_comm(x, rules[i].bound, told)) continue;
         told->what = bandwidth_tell(x, told->what);
         if (rules[i].with == WITH_GPU) told->change = overlap_text(x, told->change);

@@ -57,13 +57,6 @@ static double growth_at(const struct looks *l, size_t from, size_t end, double s
     return kp_sample_end(&slopes, share);
 }
 
-/* Bytes that must have come in all. */
-static double growth_least(const struct looks *l)
-{
-    const double of_few = l->step.count < LOOKS_SURE ? ALL_FEW * l->bytes.of[0] : 0;
-    return of_few > ALL_LEAST ? of_few : ALL_LEAST;
-}
-
 /* Has one piece half of what [from, end) grows? */
 static bool is_one_piece(const struct looks *l, size_t from, size_t end)
 {
@@ -81,8 +74,9 @@ static double growth_of(const struct looks *l)
     const double each = growth_at(l, from, count, 0.5);
     const bool is_steady = growth_at(l, from, count, 0.25) >= STEADY * each &&
                            growth_at(l, last, count, 0.5) >= STEADY * each && !is_one_piece(l, last, count);
-    const double all = each * (l->step.of[count - 1] - l->step.of[from]);
-    return is_steady && each >= GROWS_LEAST && all >= growth_least(l) ? each : 0;
+    const double all = each * (l->step.of[count - 1] - l->step.of[from]), of_few = ALL_FEW * l->bytes.of[0];
+    const bool is_much = all >= ALL_LEAST && (count >= LOOKS_SURE || all >= of_few);
+    return is_steady && each >= GROWS_LEAST && is_much ? each : 0;
 }
 
 static const char *tensors_text(const struct kp_costrules *x, double tensors)

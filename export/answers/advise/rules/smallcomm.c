@@ -59,8 +59,7 @@ static void finding_tell(const struct small_comm *s, struct kp_finding *f)
 {
     const double each = (double)s->count / (double)s->x->chosen->step_count;
     const char *const size = kp_units_size(s->most_bytes);
-    char lines[512];
-    kp_costplaces_counts(&s->places, s->x->tree->trace, s->x->chosen->step_count, lines, sizeof lines);
+    const char *const lines = kp_costplaces_counts(&s->places, s->x->tree->trace, s->x->chosen->step_count);
     const char *const between = *lines ? ": " : "";
     f->what = kp_costrules_text(s->x,
                                 s->x->out->has_gpu
