@@ -40,24 +40,19 @@ static int finding_order(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static double median_of(const struct kp_step_split *splits, size_t count)
-{
-    struct kp_sample lengths = {0};
-    for (size_t i = 0; i < count; i++) kp_sample_add(&lengths, (double)splits[i].step_ns);
-    return kp_sample_end(&lengths, 0.5);
-}
-
 static void means_make(struct kp_advice *out, const struct kp_step_split *splits)
 {
     memset(out->mean_ns, 0, sizeof out->mean_ns);
     memset(out->cause_ns, 0, sizeof out->cause_ns);
     out->step_ns = 0;
-    out->median_ns = median_of(splits, out->steps);
+    struct kp_sample lengths = {0};
     for (size_t i = 0; i < out->steps; i++) {
         out->step_ns += (double)splits[i].step_ns;
+        kp_sample_add(&lengths, (double)splits[i].step_ns);
         for (int p = 0; p < KP_SPLIT_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
         for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
     }
+    out->median_ns = kp_sample_end(&lengths, 0.5);
     if (out->steps) out->step_ns /= (double)out->steps; /* once, as kp_chosen_steps_ns(): shares round alike */
 }
 
@@ -336,13 +331,6 @@ static double times_as_long(const struct kp_costrules *x)
     return bare > 0 && !kp_costrules_is_crowded(x) && !x->out->ahead ? x->out->median_ns / bare : 0;
 }
 
-/* Traces of before say no version. */
-static bool has_slow_loops(const struct kp_costrules *x)
-{
-    const char *const version = kp_kineto_fact(x->tree->trace, "kprof.python_version");
-    return version && (strcmp(version, "3.10") == 0 || strcmp(version, "3.11") == 0);
-}
-
 /* Recording lengthens what the host does, and not what its GPU does: what is left of a GPU's waits without it. */
 static const char *host_without(const struct kp_costrules *x, double times)
 {
@@ -359,11 +347,13 @@ static const char *slowed_by(const struct kp_costrules *x)
     const double times = times_as_long(x);
     if (x->tree->trace->has_heap)
         return "recording every allocation (KPROF_MALLOC=trace) makes steps longer; measure times in a separate run";
+    const char *const python = kp_kineto_fact(x->tree->trace, "kprof.python_version"); /* NULL: of a trace of before */
     if (x->out->count && kp_costrules_has_calls(x))
-        return has_slow_loops(x) ? "recording every Python call slows loops on Python 3.10 and 3.11 by up to 3x, so "
-                                   "pure Python looks slower than it is. Use `--with-stack ops` for timing"
-                                 : "recording every Python call makes functions look slower than they are. Use "
-                                   "`--with-stack ops` for timing";
+        return python && KP_NAME_IS(python, "3.10", "3.11")
+                   ? "recording every Python call slows loops on Python 3.10 and 3.11 by up to 3x, so "
+                     "pure Python looks slower than it is. Use `--with-stack ops` for timing"
+                   : "recording every Python call makes functions look slower than they are. Use "
+                     "`--with-stack ops` for timing";
     if (!x->out->count || times < KP_BARE_TOLD) return NULL;
     return KP_TEXT("a step takes %.2f times as long as before recording (%.3f ms). If recording is why, ops, "
                    "launches and Python cost less than reported%s",

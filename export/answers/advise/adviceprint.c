@@ -114,15 +114,6 @@ static void step_print(FILE *out, const struct kp_advice *a)
     else fprintf(out, "step     %s%s (mean of %zu)", kp_units_ms(a->step_ns), where, a->steps);
 }
 
-/* Where the trace marks no steps, readers count loops, and what follows the optimizer is of the next one. */
-static void optimizer_print(FILE *out, const struct kp_advice *a)
-{
-    if (!a->ended_by) return;
-    fprintf(out,
-            "steps    each ends with its %s, counted from 0: step %ld lasts from the end of %ld to the end of %ld\n",
-            kp_stepends_what(a->ended_by), a->last_step, a->last_step - 1, a->last_step);
-}
-
 /* Findings, and notes behind them. An evaluation stands before what costs less. */
 static void findings_print(FILE *out, const struct kp_advice *a)
 {
@@ -166,13 +157,6 @@ static void nothing_print(FILE *out, const struct kp_advice *a)
     if (a->is_evaluated_inside) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
 }
 
-static void evaluated_print(FILE *out, const struct kp_advice *a)
-{
-    fprintf(out, "%.0f %% of the time of steps and %s: %s, %s per step", 100 * a->evaluated_share, a->evaluated_as,
-            a->evaluated_as, kp_units_ms(a->evaluated_ns));
-    fprintf(out, " (%zu finding%s below)", a->count, kp_units_s(a->count));
-}
-
 static void first_print(FILE *out, const struct kp_advice *a)
 {
     const struct kp_finding *const f = a->findings;
@@ -200,7 +184,10 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
     }
     fputs("verdict  ", out);
     if (kp_advice_is_crowded_first(a)) crowded_print(out, a);
-    else if (kp_advice_is_evaluated_first(a)) evaluated_print(out, a);
+    else if (kp_advice_is_evaluated_first(a))
+        fprintf(out, "%.0f %% of the time of steps and %s: %s, %s per step (%zu finding%s below)",
+                100 * a->evaluated_share, a->evaluated_as, a->evaluated_as, kp_units_ms(a->evaluated_ns), a->count,
+                kp_units_s(a->count));
     else if (!a->count && a->met) kp_plain_put(out, a->met);
     else if (!a->count) fprintf(out, "%s: ", verdict_words[kp_advice_verdict(a)]), nothing_print(out, a);
     else first_print(out, a);
@@ -230,7 +217,11 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
     if (a->steps) {
         step_print(out, a);
         parts_print(out, a);
-        optimizer_print(out, a);
+        if (a->ended_by) /* no steps are marked: readers count loops; what follows the optimizer is of the next one */
+            fprintf(out,
+                    "steps    each ends with its %s, counted from 0: step %ld lasts from the end of %ld to the end of "
+                    "%ld\n",
+                    kp_stepends_what(a->ended_by), a->last_step, a->last_step - 1, a->last_step);
         line_print(out, "guess    ", a->guessed);
         if (a->has_gpu && !a->is_gpu_lost) causes_print(out, a);
         if (a->has_gpu && !a->is_gpu_lost) gpu_print(out, &a->gpu);

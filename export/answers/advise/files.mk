@@ -12,7 +12,6 @@ UNIT_advise := \
     test/unit/advise/test_parametrizerule.c \
     test/unit/advise/test_compilerule.c \
     test/unit/advise/test_evalsteps.c \
-    test/unit/advise/test_bfloat16rule.c \
     test/unit/advise/test_float64rule.c \
     test/unit/advise/test_loadcore.c \
     test/unit/advise/test_gpusteps.c \

@@ -63,12 +63,6 @@ static size_t hots_make(struct hot *of, struct kp_top *top, bool has_steps)
     return count;
 }
 
-static const char *of_what(const struct kp_costrules *x)
-{
-    if (x->out->steps) return "a step";
-    return kp_costrules_has_calls(x) ? "the recorded time" : "the recorded time in operators";
-}
-
 /* `all_ns`: what the shares are of. Where several threads run steps at once, it is the time of all of these. */
 static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count, double all_ns)
 {
@@ -83,11 +77,14 @@ static const char *most_text(const struct kp_costrules *x, const struct hot *of,
         has_backward |= of[i].backward_ns > 0;
         is_beside |= share > 1.005;
     }
+    const char *const of_what = x->out->steps               ? "a step"
+                                : kp_costrules_has_calls(x) ? "the recorded time"
+                                                            : "the recorded time in operators";
     if (!*text) return NULL;
     if (threads > 1)
         return KP_TEXT("most of the time of the %zu threads that run steps%s: %s", x->out->step_threads,
                        has_backward ? ", lines with their backward" : "", text);
-    return KP_TEXT("most of %s%s%s: %s", of_what(x), has_backward ? ", lines with their backward" : "",
+    return KP_TEXT("most of %s%s%s: %s", of_what, has_backward ? ", lines with their backward" : "",
                    is_beside ? ", on several threads at once" : "", text);
 }
 
@@ -100,14 +97,6 @@ static const char *elsewhere_line(const struct kp_costrules *x, const struct hot
     return NULL;
 }
 
-/* The time of all rows. */
-static double all_of(const struct kp_top *top)
-{
-    double ns = 0;
-    for (size_t i = 0; i < top->count; i++) ns += kp_top_row_self_ns(top, &top->rows[i]);
-    return ns;
-}
-
 void kp_hotlines_tell(const struct kp_costrules *x)
 {
     struct kp_top top;
@@ -116,7 +105,9 @@ void kp_hotlines_tell(const struct kp_costrules *x)
     kp_top_build(&top, x->tree, x->chosen, has_lines ? KP_TOP_BY_LINE : KP_TOP_BY_OP);
     struct hot *const of = kp_kineto_room(top.count + 1, sizeof *of);
     const size_t count = hots_make(of, &top, x->out->steps);
-    x->out->most = most_text(x, of, count, x->out->steps ? x->out->step_ns * (double)x->out->steps : all_of(&top));
+    double all_ns = x->out->step_ns * (double)x->out->steps;
+    for (size_t i = 0; !x->out->steps && i < top.count; i++) all_ns += kp_top_row_self_ns(&top, &top.rows[i]);
+    x->out->most = most_text(x, of, count, all_ns);
     if (x->out->elsewhere > 0) x->out->elsewhere_line = elsewhere_line(x, of, count);
     free(of);
     kp_top_fini(&top);

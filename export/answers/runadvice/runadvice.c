@@ -153,14 +153,6 @@ static size_t critical_count(const struct kp_advice *a)
     return count;
 }
 
-static void critical_print(const struct kp_traceadvice *item, bool several)
-{
-    const struct kp_advice *const a = &item->advice;
-    if (several && critical_count(a)) kp_cli_say(stdout, "%s", item->label);
-    for (size_t i = 0; i < a->count; i++)
-        if (a->findings[i].is_critical) kp_adviceprint_finding(stdout, &a->findings[i], a->steps);
-}
-
 static bool is_window_of(const struct kp_traceadvice *item, const struct kp_traceadvice *first)
 {
     return item->each && item->pid == first->pid;
@@ -184,8 +176,13 @@ static void windows_print(const struct kp_runadvice *all, size_t first)
     printf(
         "guess    before the training (an evaluation or a warm-up) the steps are %s: %zu steps, %.3g ms in all; %s\n",
         one->each, steps, ns / 1e6, critical ? "these are critical:" : "nothing in them is critical");
-    for (size_t i = first; i < all->count; i++)
-        if (is_window_of(&all->items[i], one)) critical_print(&all->items[i], windows > 1);
+    for (size_t i = first; i < all->count; i++) {
+        const struct kp_advice *const a = &all->items[i].advice;
+        if (!is_window_of(&all->items[i], one)) continue;
+        if (windows > 1 && critical_count(a)) kp_cli_say(stdout, "%s", all->items[i].label);
+        for (size_t k = 0; k < a->count; k++)
+            if (a->findings[k].is_critical) kp_adviceprint_finding(stdout, &a->findings[k], a->steps);
+    }
 }
 
 static bool is_first_window(const struct kp_runadvice *all, size_t at)

@@ -2,6 +2,7 @@
 /* workers.c - leads from a training that waits for its DataLoader to the lines that its workers spend their time in */
 #include "export/answers/runadvice/judged.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,17 +276,12 @@ static void full_tell(FILE *out, struct kp_advised *a, const struct worker *w)
     change_set(a, change);
 }
 
-/* More workers save no more than is waited for, nor than the cores leave. */
-static double more_save_ns(const struct kp_advised *a, const struct kp_plan *p)
-{
-    const double waited = waited_ns(a), left = a->advice.step_ns * (1 - p->used / (double)p->cores);
-    return left < waited ? left : waited;
-}
-
 static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
 {
     const struct kp_plan *const p = &w->plan;
     const bool computes = p->computes >= SHARE_COMPUTES;
+    /* More workers save no more than is waited for, nor than the cores leave. */
+    const double saves_ns = fmin(waited_ns(a), a->advice.step_ns * (1 - p->used / (double)p->cores));
     char change[TEXT_BYTES];
     fprintf(out, "%s %.0f %% of their time, ", computes ? "compute" : "wait",
             100 * (computes ? p->computes : 1 - p->computes));
@@ -301,7 +297,7 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
     snprintf(change, sizeof change,
              "Give the DataLoader more workers (num_workers=N, persistent_workers=True): this program uses %.1f of %ld "
              "core%s. That saves at most %.1f ms a step.",
-             p->used, p->cores, kp_units_s((size_t)p->cores), more_save_ns(a, p) / 1e6);
+             p->used, p->cores, kp_units_s((size_t)p->cores), saves_ns / 1e6);
     change_set(a, change);
 }
 

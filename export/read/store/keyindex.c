@@ -54,6 +54,20 @@ void *kp_keyindex_row(struct kp_keyindex *x, uint64_t key, const void *first, si
     return (char *)x->rows + at * bytes;
 }
 
+double *kp_keyindex_sum(struct kp_keyindex *x, uint64_t key)
+{
+    return kp_keyindex_row(x, key, &(double){0}, sizeof(double));
+}
+
+size_t kp_keyindex_most(const struct kp_keyindex *x)
+{
+    const double *const of = x->rows;
+    size_t most = 0;
+    for (size_t i = 1; i < x->count; i++)
+        if (of[i] > of[most]) most = i;
+    return most;
+}
+
 void kp_keyindex_fini(struct kp_keyindex *x)
 {
     free(x->rows);

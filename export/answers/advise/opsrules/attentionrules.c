@@ -88,12 +88,6 @@ static double product_elements(const struct kp_costrules *x, int32_t node)
 
 /* ---- by hand ---- */
 
-static struct product_chain *chain_of(struct attention *a, int32_t node)
-{
-    const uint64_t thread = kp_tree_thread(kp_tree_event(a->x->tree, (size_t)node));
-    return kp_keyindex_row(&a->threads, thread, &(struct product_chain){0}, sizeof(struct product_chain));
-}
-
 /* A product ends what the one before it began, and begins. */
 static void product_take(struct attention *a, struct product_chain *c, int32_t node)
 {
@@ -152,7 +146,8 @@ static void op_take(struct attention *a, int32_t node, const bool *inside)
     if (is_math(name) && a->math < 0) a->math = node;
     if (parent >= 0 && is_math(kp_costrules_name(a->x, parent)) && kind != OP_PRODUCT) a->marks[node] = MARK_BY_MATH;
     if (parent >= 0 && inside[parent]) return;
-    struct product_chain *const c = chain_of(a, node);
+    struct product_chain *const c = kp_keyindex_row(
+        &a->threads, kp_tree_thread(kp_tree_event(a->x->tree, (size_t)node)), &(struct product_chain){0}, sizeof *c);
     if (kind == OP_PRODUCT) product_take(a, c, node);
     else if (c->is_open && ++c->ops <= OPS_MOST) between_take(a, c, node, kind);
     else c->is_open = false;

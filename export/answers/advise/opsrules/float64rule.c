@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * float64rule.c - a training that computes in float64, which moves twice the bytes of float32
+ * float64rule.c - a training that computes in float64, which moves twice the bytes of float32; or in bfloat16, on a CPU
+ * where torch has no fast way to compute products of it
  *
  * An op's inputs tell it (KPROF_RECORD_SHAPES), on a GPU the names of kernels, too. Where doubles come from is said by
  * the first op of a step that has them: a conversion before it made them, or they come in.
+ *
+ * For bfloat16 oneDNN asks for AVX-512, or for AVX-NE-CONVERT. Without both torch has a plain loop. Which instructions
+ * the CPU has, the recorder notes: the reader's own CPU is another one.
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 #include <math.h>
 
 #include "export/answers/advise/opsrules/opsrules.h"
+#include "export/read/kineto/kineto_facts.h"
 #include "export/show/shapetext.h"
 
 #define SHARE_LEAST 0.3 /* of the time in ops, or of kernels */
@@ -21,13 +26,18 @@ enum { MANY_NUMBERS = 65536, MIDDLE_NUMBERS = 16384, FEW_NUMBERS = 4096, FUNCTIO
 #define PRODUCT_LARGE 32768.0 /* multiplications */
 #define PRODUCT_MIDDLE 4096.0
 
+struct typed_ops {
+    struct kp_cost cost;
+    double ns, all_ns; /* of the ops that are charged, and of all in steps: without the ops in them */
+};
+
 static bool has_doubles(const struct kp_costrules *x, size_t node)
 {
     const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
     return e->kind == KP_KINETO_OP && (e->device_type & KP_TYPES_DOUBLE);
 }
 
-bool kp_float64_is_product(const char *op)
+static bool is_product(const char *op)
 {
     return KP_NAME_HAS(op, "mm", "conv", "linear", "matmul", "attention", "lstm", "gru");
 }
@@ -70,7 +80,7 @@ static double saved_of(const struct kp_costrules *x, size_t node)
     if (!e->shapes) return SAVED;
     kp_shapetext_numbers(kp_kineto_text(x->tree->trace, e->shapes), &all, &largest);
     const char *const name = kp_costrules_name(x, (int32_t)node);
-    if (kp_float64_is_product(name)) return saved_product(all, largest);
+    if (is_product(name)) return saved_product(all, largest);
     const double saved = is_view(name) ? SAVED_NEXT_TO_NOTHING : saved_elementwise(largest);
     return is_function(name) && largest >= FUNCTION_NUMBERS && saved < SAVED_MIDDLE ? SAVED_MIDDLE : saved;
 }
@@ -92,7 +102,7 @@ static bool is_double_work(const struct kp_costrules *x, const struct kp_device_
     return op >= 0 && has_doubles(x, (size_t)op);
 }
 
-static void works_charge(struct kp_typed_ops *d)
+static void works_charge(struct typed_ops *d)
 {
     const struct kp_costrules *const x = d->cost.x;
     for (size_t i = 0; i < x->work_count; i++) {
@@ -107,7 +117,8 @@ static void works_charge(struct kp_typed_ops *d)
     }
 }
 
-void kp_typed_ops_charge(struct kp_typed_ops *d, uint8_t types, double (*part_of)(const struct kp_costrules *, size_t))
+/* Charges ops with inputs of these KP_TYPES_ with the part of their time that another type saves; 0: not at all. */
+static void ops_charge(struct typed_ops *d, uint8_t types, double (*part_of)(const struct kp_costrules *, size_t))
 {
     const struct kp_costrules *const x = d->cost.x;
     for (size_t i = 0; i < x->tree->count; i++) {
@@ -148,10 +159,10 @@ static const char *origin_text(const struct kp_costrules *x)
 
 void kp_rules_float64(struct kp_costrules *x)
 {
-    struct kp_typed_ops d = {.cost = kp_cost_open(x)};
+    struct typed_ops d = {.cost = kp_cost_open(x)};
     struct kp_cost_rule rule = {0.10, 0, "float64", "", ""};
     if (x->out->has_gpu) works_charge(&d);
-    else kp_typed_ops_charge(&d, KP_TYPES_DOUBLE, saved_of);
+    else ops_charge(&d, KP_TYPES_DOUBLE, saved_of);
     if (!x->out->has_gpu && !x->tree->trace->record_shapes)
         kp_costrules_unjudged(x, "ops in float64 (kprof run --record-shapes)");
     if (!(d.ns > 0) || d.ns < SHARE_LEAST * d.all_ns) {
@@ -169,4 +180,35 @@ void kp_rules_float64(struct kp_costrules *x)
               "model.double() and no set_default_dtype(). The cost is half of the time of large ops, and less "
               "of small ones.";
     kp_cost_tell(&d.cost, &rule);
+}
+
+/* ---- bfloat16 ---- */
+
+#define BFLOAT_SHARE_LEAST 0.1 /* of the time in ops */
+#define BFLOAT_SAVED 0.9       /* of the products: float32 was 2 to 44 times as fast (decisions/185) */
+
+/* Of x86 alone is known what torch does. */
+static bool is_slow_cpu(const struct kp_costrules *x)
+{
+    const char *const has = kp_kineto_fact(x->tree->trace, "kprof.instructions");
+    return has && strstr(has, "avx2") && !strstr(has, "avx512bw") && !strstr(has, "avx_ne_convert");
+}
+
+static double products_saved(const struct kp_costrules *x, size_t node)
+{
+    return is_product(kp_costrules_name(x, (int32_t)node)) ? BFLOAT_SAVED : 0;
+}
+
+void kp_rules_bfloat16(struct kp_costrules *x)
+{
+    const struct kp_cost_rule rule = {
+        0.10, 0, "bfloat-on-cpu",
+        "this CPU has no instructions for bfloat16 (AVX-512, AVX-NE-CONVERT), and products in it are slow",
+        "Compute in float32 on this CPU: no torch.autocast(\"cpu\"), no model.bfloat16(). The cost is about nine "
+        "tenths of the time of matrix products and convolutions with bfloat16 inputs."};
+    if (x->out->has_gpu || !is_slow_cpu(x)) return;
+    struct typed_ops d = {.cost = kp_cost_open(x)};
+    ops_charge(&d, KP_TYPES_BFLOAT16, products_saved);
+    if (d.ns > 0 && d.ns >= BFLOAT_SHARE_LEAST * d.all_ns) kp_cost_tell(&d.cost, &rule);
+    else kp_cost_drop(&d.cost);
 }

@@ -25,15 +25,4 @@ void kp_rules_fusing(struct kp_costrules *rules);           /* fuserules.c */
 void kp_rules_bandwidth(struct kp_costrules *rules);        /* bandwidth.c */
 void kp_rules_anomaly(struct kp_costrules *rules);          /* anomalyrule.c */
 void kp_rules_float64(struct kp_costrules *rules);          /* float64rule.c */
-void kp_rules_bfloat16(struct kp_costrules *rules);         /* bfloat16rule.c */
-
-/* ---- float64rule.c: ops of one type ---- */
-
-struct kp_typed_ops {
-    struct kp_cost cost;
-    double ns, all_ns; /* of the ops that are charged, and of all in steps: without the ops in them */
-};
-/* Charges ops with inputs of these KP_TYPES_ with the part of their time that another type saves; 0: not at all. */
-void kp_typed_ops_charge(struct kp_typed_ops *out, uint8_t types,
-                         double (*part_of)(const struct kp_costrules *rules, size_t node));
-bool kp_float64_is_product(const char *op); /* of matrices, or a convolution */
+void kp_rules_bfloat16(struct kp_costrules *rules);         /* float64rule.c */

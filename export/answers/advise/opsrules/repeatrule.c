@@ -76,18 +76,12 @@ static void op_take(struct repeated *r, size_t node)
     else if (!KP_NAME_IS(name, "view", "unsqueeze", "transpose", "permute")) r->expand = -1;
 }
 
-static void repeats_find(struct repeated *r)
-{
-    const struct kp_costrules *const x = r->x;
-    for (size_t i = 0; i < x->tree->count; i++)
-        if (kp_costrules_is_outer(x, i) && x->loaders[i] < 0 && kp_costrules_in_steps(x, i)) op_take(r, i);
-}
-
 void kp_rules_repeated(struct kp_costrules *x)
 {
     struct repeated r = {.x = x, .expand = -1, .most = -1};
     r.marks = kp_kineto_zeros(x->tree->count + 1, sizeof *r.marks);
-    repeats_find(&r);
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_costrules_is_outer(x, i) && x->loaders[i] < 0 && kp_costrules_in_steps(x, i)) op_take(&r, i);
     if (r.count) {
         struct kp_cost cost = kp_cost_open(x);
         struct kp_cost_rule rule = {0.10, 0, "repeated-copies", "", broadcast_change};

@@ -102,15 +102,6 @@ static void sort_take(struct sorts *s, int32_t sort)
     s->taken = taken;
 }
 
-static void sorts_find(struct sorts *s)
-{
-    const struct kp_costrules *const x = s->x;
-    for (size_t i = 0; i < x->tree->count; i++) {
-        if (!is_sort(x, (int32_t)i) || !kp_costrules_is_op(x, i) || x->loaders[i] >= 0) continue;
-        if (!is_sort(x, x->tree->nodes[i].parent) && kp_costrules_in_steps(x, i)) sort_take(s, (int32_t)i);
-    }
-}
-
 /* What torch.topk took of a sort's time on one core; see decisions/200. */
 static const char *part_of(const struct sorts *s)
 {
@@ -143,7 +134,10 @@ void kp_rules_sorts(struct kp_costrules *x)
 {
     struct sorts s = {.x = x, .inverse = -1, .most = -1};
     s.marks = kp_kineto_zeros(x->tree->count + 1, sizeof *s.marks);
-    sorts_find(&s);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!is_sort(x, (int32_t)i) || !kp_costrules_is_op(x, i) || x->loaders[i] >= 0) continue;
+        if (!is_sort(x, x->tree->nodes[i].parent) && kp_costrules_in_steps(x, i)) sort_take(&s, (int32_t)i);
+    }
     if (s.most >= 0) sorts_tell(&s, x);
     free(s.marks);
 }

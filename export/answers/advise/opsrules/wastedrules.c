@@ -15,17 +15,8 @@
 
 #define OLD_SHARE 0.9 /* of the elements that torch.cat returns: they lie in one of its inputs */
 
-enum {
-    TENSORS_MOST = 64,
-    GROWN_LEAST = 8,
-    ROWS_TIMES = 8,
-    UPDATE_TIMES = 10,
-    AGAIN_LEAST = 8,
-    AGAIN_PART = 4,
-    INSIDE_MOST = 12,
-    NEAR_MOST = 12,
-    PAGE_ELEMENTS = 1024
-};
+enum { TENSORS_MOST = 64, GROWN_LEAST = 8, ROWS_TIMES = 8, UPDATE_TIMES = 10, AGAIN_LEAST = 8, AGAIN_PART = 4 };
+enum { INSIDE_MOST = 12, NEAR_MOST = 12, PAGE_ELEMENTS = 1024 };
 
 static const struct kp_cost_rule growing = {
     0.05, 0, "cat-in-a-loop", "torch.cat appends to a tensor again and again, and copies all of it each time",

@@ -38,11 +38,6 @@ static bool is_kernel(const struct figures *f, const struct kp_device_work *w)
     return w->part != KP_SPLIT_COPIES && kp_tree_event(f->x->tree, (size_t)w->node)->pid == f->device;
 }
 
-static double length_of(const struct kp_spans *spans, const struct kp_spans *inside)
-{
-    return (double)kp_spans_length(spans, inside);
-}
-
 /* ---- the figures ---- */
 
 /* Each moment has at most all multiprocessors. */
@@ -144,10 +139,11 @@ void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *
     *out = (struct kp_gpu_figures){-1, -1, -1, -1, -1, 0};
     if (!x->work_count || !x->chosen->step_count) return;
     spans_gather(&f);
-    const double all = length_of(&f.steps, NULL), comm = length_of(&f.communicated, &f.steps);
-    const double compute = length_of(&f.computed, &f.steps);
+    const double all = (double)kp_spans_length(&f.steps, NULL),
+                 comm = (double)kp_spans_length(&f.communicated, &f.steps);
+    const double compute = (double)kp_spans_length(&f.computed, &f.steps);
     kp_spans_cut(&f.computed, &f.steps);
-    const double both = length_of(&f.communicated, &f.computed);
+    const double both = (double)kp_spans_length(&f.communicated, &f.computed);
     out->busy = all > 0 ? (compute + comm - both) / all : -1;
     out->comm_hidden = comm > 0 ? both / comm : -1;
     out->sm_efficiency = all > 0 ? sm_efficiency(&f) : -1;

@@ -31,9 +31,7 @@ static uint32_t line_of(struct loadplace *p, size_t i) { return kp_tree_line(p->
 
 static void key_charge(struct loadplace *p, uint64_t key, int64_t ns)
 {
-    if (!key || ns <= 0) return;
-    int64_t *const sum = kp_keyindex_row(&p->keys, key, &(int64_t){0}, sizeof *sum);
-    *sum += ns;
+    if (key && ns > 0) *kp_keyindex_sum(&p->keys, key) += (double)ns;
 }
 
 static void call_charge(struct loadplace *p, size_t node, int64_t ns)
@@ -208,12 +206,8 @@ static const char *change_of(const struct kp_costrules *x, const struct kp_loadi
 static void place_tell(const struct loadplace *p, struct kp_finding *out)
 {
     const struct kp_kineto *const trace = p->tree->trace;
-    const int64_t *const ns = p->keys.rows;
-    size_t best = 0;
     if (!p->keys.count) return;
-    for (size_t i = 1; i < p->keys.count; i++)
-        if (ns[i] > ns[best]) best = i;
-    const uint64_t key = p->keys.keys[best];
+    const uint64_t key = p->keys.keys[kp_keyindex_most(&p->keys)];
     const uint32_t before = (uint32_t)((key & ~IN_NO_OP) >> 32), line = (uint32_t)key;
     const char *const text = line ? kp_kineto_text(trace, line) : NULL;
     out->also_line = NULL;

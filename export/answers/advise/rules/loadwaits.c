@@ -39,9 +39,10 @@ struct waits {
 /* Sets from where on a wait is one of the few. */
 static void above_find(struct waits *w)
 {
-    double *sorted = kp_kineto_room(w->steps + 1, sizeof *sorted), sum = 0, squares = 0;
-    memcpy(sorted, w->of, w->steps * sizeof *sorted);
-    const double usual = kp_quantile(sorted, w->steps, 0.5); /* sorts them */
+    struct kp_sample all = {0};
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < w->steps; i++) kp_sample_add(&all, w->of[i]);
+    const double usual = kp_sample_end(&all, 0.5);
     w->above_ns = BURST_USUALS * usual > usual + KP_HAND_OVER_NS ? BURST_USUALS * usual : usual + KP_HAND_OVER_NS;
     for (size_t i = 0; i < w->steps; i++) {
         if (w->of[i] < w->above_ns) continue;
@@ -49,7 +50,6 @@ static void above_find(struct waits *w)
         squares += w->of[i] * w->of[i];
     }
     if (sum > 0 && BURST_NEAR * squares / sum > w->above_ns) w->above_ns = BURST_NEAR * squares / sum;
-    free(sorted);
 }
 
 static void waits_find(struct waits *w, const struct kp_step_split *splits)

@@ -30,7 +30,7 @@ struct memory_walk {
 };
 struct live_block {
     double bytes;
-    int64_t step; /* -1: outside of the steps */
+    size_t step; /* their count: outside of the steps */
     int32_t place;
 };
 
@@ -75,12 +75,6 @@ static void places_find(struct memory_walk *w)
 }
 
 /* ---- what steps leave ---- */
-
-static int64_t step_at(const struct kp_chosen *chosen, int64_t ns)
-{
-    const size_t i = kp_step_at(chosen->steps, chosen->step_count, ns);
-    return i < chosen->step_count ? (int64_t)i : -1;
-}
 
 struct left_line {
     uint32_t line; /* string id */
@@ -138,14 +132,15 @@ static void left_find(struct memory_walk *w, bool gpu, struct kp_cost *left, str
         if (is_gpu(m) != gpu || !m->said->address) continue;
         struct live_block none = {0}, *const block = kp_keyindex_row(&addresses, m->said->address, &none, sizeof none);
         *block = m->event->number > 0
-                     ? (struct live_block){(double)m->event->number, step_at(chosen, m->ns), w->places[i]}
+                     ? (struct live_block){(double)m->event->number,
+                                           kp_step_at(chosen->steps, chosen->step_count, m->ns), w->places[i]}
                      : none;
     }
     const struct live_block *const blocks = addresses.rows;
     for (size_t i = 0; i < addresses.count; i++) {
-        if (blocks[i].bytes <= 0 || blocks[i].step < 0) continue;
+        if (blocks[i].bytes <= 0 || blocks[i].step == chosen->step_count) continue;
         left->of[blocks[i].step] += blocks[i].bytes;
-        if ((size_t)blocks[i].step + 1 == w->x->chosen->step_count) continue; /* the next step may free it */
+        if (blocks[i].step + 1 == chosen->step_count) continue; /* the next step may free it */
         kp_costplaces_add(&left->places, w->x->tree, blocks[i].place, -1, (int64_t)blocks[i].bytes);
         line_add(lines, w->x->tree, &blocks[i]);
     }

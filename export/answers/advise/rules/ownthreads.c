@@ -31,8 +31,6 @@ struct seeking {
     const struct kp_costrules *x;
     int64_t steps_tid;
     struct kp_keyindex keys; /* a line; rows: ns */
-    uint32_t best;
-    int64_t best_ns;
 };
 
 /* The thread that runs most ops: the majority's, if there is one. */
@@ -58,10 +56,7 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     if (kp_namefacts(tree->trace, n->name) & KP_NAME_IDLE) return;
     const int64_t ns = kp_spans_between(&s->x->chosen->in_steps, from_ns, to_ns);
     const uint32_t line = kp_tree_line(tree, n);
-    if (!line || ns <= 0) return;
-    int64_t *const sum = kp_keyindex_row(&s->keys, line, &(int64_t){0}, sizeof *sum);
-    *sum += ns;
-    if (*sum > s->best_ns) s->best = line, s->best_ns = *sum;
+    if (line && ns > 0) *kp_keyindex_sum(&s->keys, line) += (double)ns;
 }
 
 const char *kp_ownthreads_line(const struct kp_costrules *x)
@@ -69,8 +64,9 @@ const char *kp_ownthreads_line(const struct kp_costrules *x)
     struct seeking s = {.x = x, .steps_tid = steps_thread(x)};
     if (!kp_costrules_has_calls(x)) return NULL;
     kp_selftime_each(x->tree, time_take, &s);
+    const uint64_t line = s.keys.count ? s.keys.keys[kp_keyindex_most(&s.keys)] : 0;
     kp_keyindex_fini(&s.keys);
-    return s.best ? kp_kineto_text(x->tree->trace, s.best) : NULL;
+    return line ? kp_kineto_text(x->tree->trace, (uint32_t)line) : NULL;
 }
 
 const char *kp_ownthreads_where(const struct kp_costrules *x)

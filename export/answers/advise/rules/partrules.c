@@ -439,7 +439,7 @@ static double line_gaps_most(struct line_gaps *g)
     double most = 0;
     for (size_t i = 0; i < g->keys.count; i++) {
         if (!is_of_most_steps(g, &of[i])) continue;
-        double *const ns = kp_keyindex_row(&lines, of[i].line, &(double){0}, sizeof *ns);
+        double *const ns = kp_keyindex_sum(&lines, of[i].line);
         *ns += of[i].ns;
         if (*ns > most) most = *ns, g->line = of[i].line;
     }

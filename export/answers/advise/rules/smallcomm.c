@@ -47,14 +47,6 @@ static void collective_take(struct small_comm *s, size_t node)
     kp_costplaces_add(&s->places, s->x->tree, start >= 0 ? start : kp_costplace_launcher(s->x->tree, node), -1, ns);
 }
 
-/* In half of the steps. */
-static bool are_many(const struct small_comm *s)
-{
-    size_t steps = 0;
-    for (size_t i = 0; i < s->x->chosen->step_count; i++) steps += s->of[i] >= MANY;
-    return steps && 2 * steps >= s->x->chosen->step_count;
-}
-
 static void finding_tell(const struct small_comm *s, struct kp_finding *f)
 {
     const double each = (double)s->count / (double)s->x->chosen->step_count;
@@ -79,7 +71,9 @@ bool kp_rules_small_comm(const struct kp_costrules *x, double bound, struct kp_f
     for (size_t i = 0; i < x->tree->count; i++)
         if (kp_collective_is(x->tree, i, x->out->has_gpu)) collective_take(&s, i);
     const double part = s.all_ns > 0 ? (double)s.ns / (double)s.all_ns : 0;
-    const bool is_told = part * f->share >= bound && are_many(&s);
+    size_t many = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) many += s.of[i] >= MANY;
+    const bool is_told = part * f->share >= bound && many && 2 * many >= x->chosen->step_count;
     if (is_told) {
         f->step_ns *= part;
         f->share *= part;

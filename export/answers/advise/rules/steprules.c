@@ -40,7 +40,7 @@ static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_IDLE] = "time in which nothing runs"};
 
 struct step_lengths {
-    double *of, *sorted;
+    double *of;
     bool *is_prompt; /* longer than the others by its nature */
     double *waits;   /* for a core, which `of` is without */
     size_t count;
@@ -48,8 +48,9 @@ struct step_lengths {
 
 static double quantile_of(struct step_lengths *l, size_t from, size_t to, double share)
 {
-    memcpy(l->sorted, l->of + from, (to - from) * sizeof *l->sorted);
-    return kp_quantile(l->sorted, to - from, share);
+    struct kp_sample of = {0};
+    for (size_t i = from; i < to; i++) kp_sample_add(&of, l->of[i]);
+    return kp_sample_end(&of, share);
 }
 
 /* ---- what the long steps have more of ---- */
@@ -167,15 +168,6 @@ static struct kp_longer_steps longer_steps(const struct kp_costrules *x, const s
     return out;
 }
 
-/* The number of the step that costs most. */
-static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
-{
-    size_t most = 0;
-    for (size_t i = 1; i < x->chosen->step_count; i++)
-        if (cost->of[i] > cost->of[most]) most = i;
-    return x->chosen->steps[most].number;
-}
-
 /* Which steps to record again: around a single one; where several are slow, many, since others may be the next time. */
 static const char *schedule_text(const struct kp_costrules *x, long step, bool is_one)
 {
@@ -193,7 +185,9 @@ static const char *schedule_text(const struct kp_costrules *x, long step, bool i
 static const char *gap_change(const struct kp_costrules *x, const struct kp_cost *cost)
 {
     const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0, is_one = cost->least == 1;
-    const long step = longest_of(x, cost);
+    size_t count, *const at = cost_order(x, cost, &count);
+    const long step = x->chosen->steps[at[0]].number; /* that costs most */
+    free(at);
     if (kp_costrules_has_calls(x))
         return KP_TEXT("See the lines that ran then: kprof report --step %ld --by line%s.", step,
                        has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
@@ -382,9 +376,7 @@ enum { MOST_STEPS_LEAST = 3 };
 /* Are the steps of this cost all of those that are each Nth one, from the first to the last that was recorded? */
 static bool are_each_nth(const struct kp_costrules *x, const struct kp_cost *cost)
 {
-    size_t count = 0, *const at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
-    for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (cost->of[i] > 0) at[count++] = i;
+    size_t count, *const at = cost_order(x, cost, &count);
     const bool are_each = kp_costrules_each_nth(x, at, count) > 0;
     free(at);
     return are_each;
@@ -454,10 +446,10 @@ static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
 static void bursts_leave(const struct kp_costrules *x, const struct step_lengths *l, double *longer)
 {
     size_t *at = kp_kineto_room(l->count + 1, sizeof *at), count = 0;
+    struct kp_sample loading = {0};
     double all = 0;
-    double *loading = kp_kineto_room(l->count + 1, sizeof *loading);
-    for (size_t i = 0; i < l->count; i++) loading[i] = (double)x->splits[i].part_ns[KP_SPLIT_LOADING];
-    const double usual = kp_quantile(loading, l->count, 0.5); /* sorts them */
+    for (size_t i = 0; i < l->count; i++) kp_sample_add(&loading, (double)x->splits[i].part_ns[KP_SPLIT_LOADING]);
+    const double usual = kp_sample_end(&loading, 0.5);
     for (size_t i = 1; i < l->count; i++) {
         const double more = (double)x->splits[i].part_ns[KP_SPLIT_LOADING] - usual;
         if (!(longer[i] > 0) || more < BURST_SHARE * longer[i]) continue;
@@ -468,7 +460,6 @@ static void bursts_leave(const struct kp_costrules *x, const struct step_lengths
     if (count >= BURSTS_LEAST && (are_many || all >= KP_SHARE_CRITICAL * x->out->step_ns * (double)l->count))
         for (size_t i = 0; i < count; i++) longer[at[i]] = 0;
     free(at);
-    free(loading);
 }
 
 /* Then steps are judged without them. */
@@ -487,10 +478,12 @@ static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     double *const more = kp_kineto_room(l->count + 1, sizeof *more);
     size_t waited = 0;
-    memcpy(l->sorted, l->waits, l->count * sizeof *l->sorted);
-    const double usual = kp_quantile(l->sorted, l->count, 0.5);
-    for (size_t i = 0; i < l->count; i++) l->sorted[i] = l->of[i] + l->waits[i];
-    const double median = kp_quantile(l->sorted, l->count, 0.5);
+    struct kp_sample waits = {0}, lengths = {0};
+    for (size_t i = 0; i < l->count; i++) {
+        kp_sample_add(&waits, l->waits[i]);
+        kp_sample_add(&lengths, l->of[i] + l->waits[i]);
+    }
+    const double usual = kp_sample_end(&waits, 0.5), median = kp_sample_end(&lengths, 0.5);
     for (size_t i = 0; i < l->count; i++) {
         const double ns = l->of[i] + l->waits[i];
         const bool is_waits = l->waits[i] - usual >= WAITS_SHARE * (ns - median) && !l->is_prompt[i];
@@ -640,7 +633,6 @@ static void lengths_judge(struct kp_costrules *x)
 {
     struct step_lengths l = {.count = x->chosen->step_count};
     l.of = kp_kineto_room(l.count + 1, sizeof *l.of);
-    l.sorted = kp_kineto_room(l.count + 1, sizeof *l.sorted);
     l.is_prompt = kp_kineto_room(l.count + 1, sizeof *l.is_prompt);
     l.waits = kp_waitedsteps_find(x);
     for (size_t i = 0; i < l.count; i++) {
@@ -652,7 +644,6 @@ static void lengths_judge(struct kp_costrules *x)
     drift_judge(x, &l); /* by what steps have without their waits: it needs none left out for these */
     if (has_waits(&l)) waits_judge(x, &l);
     free(l.of);
-    free(l.sorted);
     free(l.is_prompt);
     free(l.waits);
 }

@@ -115,9 +115,7 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     for (size_t i = first; i < x->chosen->step_count && steps[i].start_ns < to_ns; i++) {
         const struct kp_step *const s = &steps[i];
         const int64_t from = from_ns > s->start_ns ? from_ns : s->start_ns, to = to_ns < s->end_ns ? to_ns : s->end_ns;
-        double *const ns =
-            kp_keyindex_row(&w->out->steps, (uint64_t)i << 8 | (uint64_t)place.kind, &(double){0}, sizeof *ns);
-        *ns += (double)(to - from);
+        *kp_keyindex_sum(&w->out->steps, (uint64_t)i << 8 | (uint64_t)place.kind) += (double)(to - from);
         all += (double)(to - from);
     }
     struct kp_waitplace *const row =
@@ -246,8 +244,7 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
     f->ns += ns;
     if (kind == KP_PYWAIT_QUEUE) f->queue_ns += ns;
     if (!line || kind == KP_PYWAIT_QUEUE) return;
-    double *const sum = kp_keyindex_row(&f->keys, (uint64_t)line << 8 | (uint64_t)kind, &(double){0}, sizeof *sum);
-    *sum += ns;
+    *kp_keyindex_sum(&f->keys, (uint64_t)line << 8 | (uint64_t)kind) += ns;
 }
 
 #define FOR_THIS 0.8 /* of its time */
@@ -264,9 +261,7 @@ static const char *feeder_text(const struct waitcall_feeding *f, bool *is_for_th
                                                       "reads or writes files at",
                                                       "waits for other ranks at"};
     const double *const ns = f->keys.rows;
-    size_t most = 0;
-    for (size_t i = 1; i < f->keys.count; i++)
-        if (ns[i] > ns[most]) most = i;
+    const size_t most = kp_keyindex_most(&f->keys);
     if (!f->keys.count || f->ns <= 0) return NULL;
     const unsigned kind = f->keys.keys[most] & 255;
     *is_for_this = kind == KP_PYWAIT_PROCESS && ns[most] > FOR_THIS * f->ns;

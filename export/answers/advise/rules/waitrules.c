@@ -45,11 +45,8 @@ static bool is_much(const struct kp_costrules *x, double ns)
 /* Steps that are calls of a model have the time between these, in which a server waits for a request. */
 static bool may_be_idle(const struct kp_costrules *x, const struct kp_finding *f)
 {
-    static const char *const ids[] = {"waits-in-step", "queue-wait", "network-wait"};
     const char *const source = kp_kineto_fact(x->tree->trace, "kprof.step_source");
-    bool is_one = false;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) is_one |= strcmp(f->id, ids[i]) == 0;
-    return is_one && source && strcmp(source, "module") == 0;
+    return KP_NAME_IS(f->id, "waits-in-step", "queue-wait", "network-wait") && source && strcmp(source, "module") == 0;
 }
 
 /*

@@ -40,10 +40,9 @@ static void names_find(struct kp_forward_names *out, const struct kp_costrules *
     struct kp_keyindex keys = {0};
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        if (!kp_costrules_is_op(x, i) || !kp_evalsteps_is_forward(e) ||
-            !kp_spans_has(&x->chosen->in_steps, e->start_ns))
+        if (!kp_costrules_is_op(x, i) || !kp_evalsteps_is_forward(e) || !kp_costrules_in_steps(x, i) ||
+            x->loaders[i] >= 0)
             continue;
-        if (x->loaders[i] >= 0) continue;
         struct kp_forward_name *const name =
             kp_keyindex_row(&keys, e->name, &(struct kp_forward_name){.name = e->name}, sizeof *name);
         name->is_layer = kp_evalsteps_is_layer(kp_costrules_name(x, (int32_t)i));
@@ -362,12 +361,6 @@ static int64_t rest_of(double usual_ns, int64_t had_ns)
     return usual_ns > (double)had_ns ? (int64_t)usual_ns - had_ns : 0;
 }
 
-static void loader_take(struct eval_walk *w, const struct kp_node *node)
-{
-    if (w->start_ns < 0) w->pending_asks++;
-    else if (w->asked < ASKED_MOST) w->asked_of[w->asked++] = (struct kp_time_span){node->start_ns, node->end_ns, 0};
-}
-
 /* An op that is in no evaluation: what asked the loader before it did so for the training. Before its first pass it may
  * be what an evaluation does with its first batch. */
 static void outside_take(struct eval_walk *w, const struct kp_node *node)
@@ -407,8 +400,10 @@ static void eval_measure(struct eval_walk *w, const struct kp_step *step)
     for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->start_ns >= step->end_ns) break;
-        if (is_asking(w->x, i)) loader_take(w, node);
-        const bool is_work = is_asking(w->x, i) || kp_costrules_is_op(w->x, i);
+        const bool asks = is_asking(w->x, i), is_work = asks || kp_costrules_is_op(w->x, i);
+        if (asks && w->start_ns < 0) w->pending_asks++;
+        else if (asks && w->asked < ASKED_MOST)
+            w->asked_of[w->asked++] = (struct kp_time_span){node->start_ns, node->end_ns, 0};
         if (is_work || w->marks[i] == KP_PASS_EVALUATION) gap_take(w, node);
         pass_take(w, node, w->marks[i], step->start_ns);
         if (w->start_ns < 0 && kp_costrules_is_op(w->x, i) && w->x->loaders[i] < 0) outside_take(w, node);

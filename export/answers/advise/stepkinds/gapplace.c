@@ -79,12 +79,6 @@ static size_t place_charge(struct gaps *g, struct gap_cost place, double ns)
     return g->keys.last;
 }
 
-static void step_charge(struct gaps *g, size_t step, size_t place, double ns)
-{
-    double *const sum = kp_keyindex_row(&g->step_keys, (uint64_t)step << 32 | place, &(double){0}, sizeof *sum);
-    *sum += ns;
-}
-
 static bool is_of_thread(const struct gaps *g, size_t node)
 {
     const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
@@ -102,7 +96,8 @@ static double piece_weigh(struct gaps *g, size_t node, int64_t from_ns, int64_t 
         const int64_t from = from_ns > s->start_ns ? from_ns : s->start_ns, to = to_ns < s->end_ns ? to_ns : s->end_ns;
         const double ns = (double)(to - from - kp_spans_between(&g->worked, from, to));
         if (!g->of_steps) sum += g->weights[i] * ns;
-        else if (g->weights[i] > 0 && ns > 0) step_charge(g, i, place_charge(g, place_of(g, (int32_t)node), 0), ns);
+        else if (g->weights[i] > 0 && ns > 0)
+            *kp_keyindex_sum(&g->step_keys, (uint64_t)i << 32 | place_charge(g, place_of(g, (int32_t)node), 0)) += ns;
     }
     return sum;
 }

@@ -79,16 +79,11 @@ bool kp_longsteps_next(struct kp_longsteps_walk *w)
 
 /* ---- what is usual ---- */
 
-double *kp_longsteps_place(struct kp_keyindex *places, uint64_t key)
-{
-    return kp_keyindex_row(places, key, &(double){0}, sizeof(double));
-}
-
 void kp_longsteps_places(struct kp_keyindex *to, const struct kp_costrules *x, size_t step, bool are_gaps,
                          double weight)
 {
     for (struct kp_longsteps_walk w = kp_longsteps_walk_of(x, step, are_gaps); kp_longsteps_next(&w);)
-        *kp_longsteps_place(to, kp_costplace_key(x->tree, w.node)) += weight * (double)w.ns;
+        *kp_keyindex_sum(to, kp_costplace_key(x->tree, w.node)) += weight * (double)w.ns;
 }
 
 static void usual_find(struct grouping *g)
@@ -129,23 +124,19 @@ static void own_find(struct grouping *g, size_t step, bool are_gaps)
     kp_keyindex_fini(&g->own);
     kp_longsteps_places(&g->own, g->x, step, are_gaps, 1);
     double *const ns = g->own.rows;
-    for (size_t i = 0; i < g->own.count; i++) ns[i] -= *kp_longsteps_place(&g->usual[are_gaps], g->own.keys[i]);
+    for (size_t i = 0; i < g->own.count; i++) ns[i] -= *kp_keyindex_sum(&g->usual[are_gaps], g->own.keys[i]);
 }
 
 static struct cause cause_of(struct grouping *g, size_t step)
 {
     struct cause c = {.part = part_of(g, step), .is_collecting = is_collecting(g, step)};
-    size_t most = 0;
     if (c.is_collecting) return c;
     if (c.part == KP_SPLIT_IDLE && g->calls) c.call = g->calls[step];
     if (g->x->out->has_gpu || c.call) return c; /* only of the host's ops and gaps do places tell more than the part */
     if (c.part != KP_SPLIT_COMPUTE && c.part != KP_SPLIT_IDLE) return c;
     own_find(g, step, c.part == KP_SPLIT_IDLE);
-    const double *const ns = g->own.rows;
-    for (size_t i = 1; i < g->own.count; i++)
-        if (ns[i] > ns[most]) most = i;
     c.has_place = g->own.count;
-    if (c.has_place) c.place = g->own.keys[most];
+    if (c.has_place) c.place = g->own.keys[kp_keyindex_most(&g->own)];
     return c;
 }
 
@@ -156,7 +147,7 @@ static bool is_of_cause(struct grouping *g, size_t step, const struct cause *c)
     if (c->part == KP_SPLIT_IDLE && g->calls && c->call != g->calls[step]) return false;
     if (!c->has_place) return true;
     own_find(g, step, c->part == KP_SPLIT_IDLE);
-    return *kp_longsteps_place(&g->own, c->place) >= JOIN_SHARE * g->out->more[step];
+    return *kp_keyindex_sum(&g->own, c->place) >= JOIN_SHARE * g->out->more[step];
 }
 
 /* The longest step of no group; SIZE_MAX: none is left. */
@@ -184,8 +175,8 @@ static bool is_of_program(struct grouping *g, const struct cause *c, size_t hits
     if (g->x->out->has_gpu || c->is_collecting || (c->part != KP_SPLIT_COMPUTE && !is_idle)) return true;
     if (!c->call && !c->has_place) return false;
     const double usual =
-        c->call ? kp_gapplace_usual(g->x, g->out->more, c->call) : *kp_longsteps_place(&g->usual[is_idle], c->place);
-    const bool is_new = c->call ? !(usual > 0) : !(*kp_longsteps_place(&g->usual[0], c->place) > 0);
+        c->call ? kp_gapplace_usual(g->x, g->out->more, c->call) : *kp_keyindex_sum(&g->usual[is_idle], c->place);
+    const bool is_new = c->call ? !(usual > 0) : !(*kp_keyindex_sum(&g->usual[0], c->place) > 0);
     return is_new || kp_longsteps_is_often(g->out, hits, count, usual);
 }
 

@@ -44,7 +44,6 @@ bool kp_longsteps_next(struct kp_longsteps_walk *walk);
 /* Adds the time of each outermost op of a step, or of each gap before one, by its place, times `weight`. */
 void kp_longsteps_places(struct kp_keyindex *to, const struct kp_costrules *rules, size_t step, bool are_gaps,
                          double weight);
-double *kp_longsteps_place(struct kp_keyindex *places, uint64_t key); /* the ns of a place, 0 at first */
 
 /* ---- longplace.c ---- */
 

@@ -177,17 +177,16 @@ static void tokens_guess(struct kp_promptpieces *p)
 {
     if (!p->count || p->has_backward || p->embeddings < p->steps || p->picks < p->steps) return;
     const size_t room = p->steps + 1;
-    double *const calls = kp_kineto_zeros(room, sizeof *calls), *const longer = kp_kineto_zeros(room, sizeof *longer),
-                  *const sorted = kp_kineto_room(room, sizeof *sorted);
+    double *const calls = kp_kineto_zeros(room, sizeof *calls), *const longer = kp_kineto_zeros(room, sizeof *longer);
+    struct kp_sample all = {0};
     calls_count(p, calls, longer);
-    memcpy(sorted, calls, p->steps * sizeof *sorted);
-    const double usual = kp_quantile(sorted, p->steps, 0.5);
+    for (size_t i = 0; i < p->steps; i++) kp_sample_add(&all, calls[i]);
+    const double usual = kp_sample_end(&all, 0.5);
     for (size_t i = 0; i < p->steps; i++) {
         const bool is_usual = calls[i] > (1 - USUAL_CALLS) * usual && calls[i] < (1 + USUAL_CALLS) * usual;
         p->tokens[i] = is_usual && longer[i] >= LONG_SHARE * calls[i] ? 2 : 1;
     }
     steps_spread(p->ops, p->tokens, p->steps);
-    free(sorted);
     free(calls);
     free(longer);
 }

@@ -33,7 +33,7 @@ static void profile_mix(struct profile *p, const struct profile *other, double w
 {
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < other->by[k].count; i++)
-            *kp_longsteps_place(&p->by[k], other->by[k].keys[i]) += weight * ((const double *)other->by[k].rows)[i];
+            *kp_keyindex_sum(&p->by[k], other->by[k].keys[i]) += weight * ((const double *)other->by[k].rows)[i];
 }
 
 /* The mean of the `size` steps of a group (0: of those that are not long). */
@@ -64,7 +64,7 @@ static double common_ns(const struct profile *p, struct profile *step)
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < p->by[k].count; i++) {
             const double of = ((const double *)p->by[k].rows)[i],
-                         has = *kp_longsteps_place(&step->by[k], p->by[k].keys[i]);
+                         has = *kp_keyindex_sum(&step->by[k], p->by[k].keys[i]);
             if (of > 0 && has > 0) ns += of < has ? of : has;
         }
     return ns;
