@@ -14,6 +14,7 @@
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/recover/recover_spool.h"
 #include "export/read/files/spoolfile.h"
+#include "export/read/folder/trace_source.h"
 #include "export/read/symbols/lines.h"
 #include "export/show/units.h"
 
@@ -40,11 +41,7 @@ KP_FIELDS(recovered, struct kp_recover, RECOVERED)
 
 const struct kp_fields *const kp_recovered_schema = &recovered_fields;
 
-static int is_spool_name(const struct dirent *entry)
-{
-    const char *const dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, ".kprof") == 0;
-}
+static int is_spool_name(const struct dirent *entry) { return kp_input_has_end(entry->d_name, ".kprof"); }
 
 /* A killed program's file for its workers, FOLDER/HOST_PID-START.family. A program that may still run needs it. */
 static bool is_orphan(const void *unused, const char *rest)

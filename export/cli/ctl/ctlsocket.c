@@ -67,8 +67,7 @@ bool kp_ctlsocket_ask(int fd, const char *request, char *answer, size_t bytes)
 
 static int is_socket_name(const struct dirent *entry)
 {
-    const char *const dot = strrchr(entry->d_name, '.');
-    return dot && (strcmp(dot, ".sock") == 0 || strcmp(dot, KP_CTLSOCKET_EARLY) == 0);
+    return kp_input_has_end(entry->d_name, ".sock") || kp_input_has_end(entry->d_name, KP_CTLSOCKET_EARLY);
 }
 
 int kp_ctlsocket_each(const char *folder, kp_ctlsocket_fn visit, void *context)

@@ -15,6 +15,7 @@
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/files/procstate.h"
+#include "export/read/folder/trace_source.h"
 #include "schedule/job/job.h"
 
 enum { ANSWER_BYTES = 4 << 20, ENVIRON_BYTES = 256 << 10 };
@@ -100,13 +101,18 @@ static void visit(void *context, const char *path, const char *who) { (void)kp_w
 
 /* ---- ranks by their files ---- */
 
+static ssize_t file_read(int dir, const char *name, char *text, size_t bytes)
+{
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, bytes);
+    if (fd >= 0) close(fd);
+    return n;
+}
+
 static bool rank_read(int dir, const char *name, struct kp_job_answer *out)
 {
     char text[KP_JOB_BYTES] = "";
-    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    const bool is_whole = fd >= 0 && read(fd, text, sizeof text) == (ssize_t)sizeof text;
-    if (fd >= 0) close(fd);
-    return is_whole && kp_job_answer_parse(text, out);
+    return file_read(dir, name, text, sizeof text) == (ssize_t)sizeof text && kp_job_answer_parse(text, out);
 }
 
 /* The rank is told by its file where the process itself did not. */
@@ -124,8 +130,7 @@ static void rank_note(struct kp_hang *hang, const struct kp_job_answer *a)
 
 static int is_rank_name(const struct dirent *entry)
 {
-    const char *const dot = strrchr(entry->d_name, '.');
-    return entry->d_name[0] == '.' && dot && strcmp(dot, ".rank") == 0;
+    return entry->d_name[0] == '.' && kp_input_has_end(entry->d_name, ".rank");
 }
 
 static void ranks_note(struct kp_hang *hang, const char *folder)
@@ -228,17 +233,14 @@ int kp_where_ask_all(struct kp_hang *hang, const char *folder)
 
 static int is_hang_name(const struct dirent *entry)
 {
-    const char *const dot = strrchr(entry->d_name, '.');
-    return strncmp(entry->d_name, "hang-", 5) == 0 && dot && strcmp(dot, ".json") == 0;
+    return strncmp(entry->d_name, "hang-", 5) == 0 && kp_input_has_end(entry->d_name, ".json");
 }
 
 static bool file_add(struct kp_hang *hang, int dir, const char *name)
 {
     const char *why;
-    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (!answer) answer = kp_kineto_zeros(ANSWER_BYTES, 1);
-    const ssize_t n = fd < 0 ? -1 : read(fd, answer, ANSWER_BYTES - 1);
-    if (fd >= 0) close(fd);
+    const ssize_t n = file_read(dir, name, answer, ANSWER_BYTES - 1);
     if (n <= 0 || !kp_hang_add(hang, answer, (size_t)n, &why)) return false;
     return hang->of[hang->count - 1].is_of_file = true;
 }
