@@ -96,7 +96,7 @@ static bool list_take(struct nocore *n, const char *at, struct nocore_wait *sum)
 
 /*
  * A list may end before its window's steps do: older versions lost the last KB of a killed process's list, and of a
- * long window 64 KB are kept. What the window waited in all is known, so its later steps waited the rest together.
+ * long window 1 MB is kept. What the window waited in all is known, so its later steps waited the rest together.
  * Which of them did is not known: each gets a part of its length, so that a long one stays long beside the others.
  */
 static bool rest_take(struct nocore *n, const struct kp_kineto *trace, const struct nocore_wait *listed)
@@ -148,13 +148,12 @@ static size_t same_find(const struct kp_chosen *all, const struct kp_step *step)
 
 bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_step *steps, size_t count)
 {
-    const struct kp_choice everything = {.first_step = -1, .last_step = -1};
     struct kp_chosen all;
     char why[256];
     bool any = false;
     memset(out, 0, count * sizeof *out);
     if (!kp_kineto_fact(tree->trace, KP_FACT_CORE_STEPS)) return false;
-    if (kp_chosen_make(&all, tree, &everything, why, sizeof why) == 0) {
+    if (kp_chosen_all(&all, tree, why, sizeof why) == 0) {
         double *const of_all = kp_kineto_room(all.step_count + 1, sizeof *of_all);
         (void)waits_read(of_all, tree->trace, all.steps, all.step_count, true);
         for (size_t i = 0; i < count; i++) {
@@ -222,11 +221,10 @@ void kp_nocore_times_of(struct kp_nocore_times *out, const struct kp_kineto *tra
 void kp_nocore_times_of_some(struct kp_nocore_times *out, const struct kp_tree *tree, const struct kp_step *steps,
                              size_t count)
 {
-    const struct kp_choice everything = {.first_step = -1, .last_step = -1};
     struct kp_chosen all;
     char why[256];
     *out = (struct kp_nocore_times){0};
-    if (kp_chosen_make(&all, tree, &everything, why, sizeof why) == 0) {
+    if (kp_chosen_all(&all, tree, why, sizeof why) == 0) {
         bool *const is_in = kp_kineto_zeros(all.step_count + 1, sizeof *is_in);
         for (size_t i = 0; i < count; i++) {
             const size_t same = same_find(&all, &steps[i]);
