@@ -90,10 +90,10 @@ static int option_take(void *filter, const struct kp_opt_scan *scan, int id, con
 
 /* ---- choosing ---- */
 
-/* By what an event says of itself, but for its name. */
+/* By what an event says of itself, but for its name. The profiler's own marks have no category and no length. */
 static bool is_asked(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
 {
-    if (e->kind == KP_KINETO_OTHER && !e->cat) return false;
+    if (e->kind == KP_KINETO_OTHER && !e->cat && e->phase != 'X') return false;
     if (f->cat && strcmp(f->cat, kp_kineto_text(trace, e->cat)) != 0) return false;
     return !f->has_tid || (e->tid == f->tid && !(e->flags & KP_KINETO_TEXT_TID));
 }
@@ -238,6 +238,7 @@ static int unnamed_tell(const struct event_listing *w, const char *path)
 static int none_tell(const struct event_listing *w, const struct kp_kineto *trace, const char *path)
 {
     char list[CATS_MOST * 40] = "", shown[sizeof list * 2] = "", near[40] = "";
+    if (!trace->seen) return kp_cli_fail("events", "%s: no event with a begin and a length (ph X) in it", path);
     for (size_t i = 0, used = 0; i < w->cat_count; i++) {
         const char *const cat = kp_kineto_text(trace, w->cats[i]);
         if (strcmp(cat, w->f->cat) == 0) return unnamed_tell(w, path);

@@ -920,6 +920,21 @@ def test_workers_that_wait_for_work_are_told_so_and_not_at_the_line_that_forked_
     assert "    change  More workers do not" in said
 
 
+def test_a_list_of_torch_before_1_9_has_operators_without_a_category(tmp_path):
+    """torch.autograd.profiler wrote a list of events of the process "CPU functions". Events of no category of another process are listed."""
+    def call(name, ts, dur, pid="CPU functions"):
+        return {"name": name, "ph": "X", "ts": ts, "dur": dur, "tid": 1, "pid": pid, "args": {}}
+
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps([call("aten::conv2d", 100.5, 400), call("aten::empty", 200.25, 150), call("HBM copy", 700, 30, 0)]))
+    rows = {row["name"]: row for row in json.loads(told("report", "--json", path))["rows"]}
+    assert {name: (row["self_ms"], row["total_ms"], row["count"]) for name, row in rows.items()} == {"aten::conv2d": (0.25, 0.4, 1), "aten::empty": (0.15, 0.15, 1)}
+    assert [line.split()[-1] for line in told("events", path).splitlines()[1:]] == ["aten::conv2d", "aten::empty", "copy"]
+    path.write_text(json.dumps([{"name": "add", "ph": ph, "ts": at, "tid": 1, "pid": 0} for ph, at in (("B", 1), ("E", 5))]))
+    failed = harness.cli("events", path)
+    assert failed.returncode == 1 and failed.stderr == f"kprof events: {path}: no event with a begin and a length (ph X) in it\n"
+
+
 def of_loading(where, ms, rest=7):
     """Twenty steps that load, or wait for a batch, so long."""
     return [e for i in range(20) for e in (

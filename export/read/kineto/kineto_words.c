@@ -130,6 +130,11 @@ uint8_t kp_kineto_kind(const char *cat)
     return KP_KINETO_OTHER;
 }
 
+uint8_t kp_kineto_kind_in(const char *process)
+{
+    return strcmp(process, "CPU functions") == 0 ? KP_KINETO_OP : KP_KINETO_OTHER;
+}
+
 const char *kp_kineto_foreign(const char *text, size_t bytes)
 {
     static const struct {

@@ -268,6 +268,7 @@ static uint8_t kind_of(struct kp_kineto_parser *p)
         p->last_cat = cat;
         p->last_kind = kp_kineto_kind(kp_kineto_text(p->trace, cat));
     }
+    if (!cat && p->event.flags & KP_KINETO_TEXT_PID) return kp_kineto_kind_in(kp_kineto_text(p->trace, p->event.pid));
     return cat ? p->last_kind : KP_KINETO_OTHER;
 }
 
