@@ -28,10 +28,17 @@ struct shares { /* as in struct kp_summary_times */
     struct kp_spans data, busy, calls, comm, waits, gpu;
 };
 
+/* Files of torch before 1.11, and of other devices, call ranges ops. */
+static bool is_op(const struct kp_tree *tree, size_t node)
+{
+    const struct kp_kineto_event *const e = kp_tree_event(tree, node);
+    return e->kind == KP_KINETO_OP && !(kp_namefacts(tree->trace, e->name) & KP_NAME_RANGE);
+}
+
 static bool is_in_op(const struct kp_tree *tree, int32_t node)
 {
     while ((node = tree->nodes[node].parent) >= 0)
-        if (kp_tree_event(tree, (size_t)node)->kind == KP_KINETO_OP) return true;
+        if (is_op(tree, (size_t)node)) return true;
     return false;
 }
 
@@ -49,13 +56,13 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     }
     if (node->is_async) return;
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
-    if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, comm, i);
+    if (is_op(tree, i)) kp_commops_add(&s->busy, tree, comm, i);
     if (e->kind == KP_KINETO_RUNTIME) {
         kp_spans_add(&s->busy, from, to);
         if (!is_in_op(tree, (int32_t)i)) kp_spans_add(&s->calls, from, to);
     }
     if (kp_hostwaits_is(waits, i)) kp_spans_add(&s->waits, from, to);
-    if ((e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_PYTHON) && is & KP_NAME_LOADER) {
+    if ((is_host || e->kind == KP_KINETO_PYTHON) && is & KP_NAME_LOADER) {
         kp_spans_add(&s->data, from, to);
         kp_spans_add(&s->busy, from, to);
     }

@@ -79,6 +79,24 @@ static void the_wall_time_is_divided(void **state)
     assert_false(s.has_gpu);
 }
 
+/* Files of torch before 1.11 call the ranges of steps, of loaders and of optimizers operators. */
+static void ranges_that_a_file_calls_operators_are_none(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    event(t, "Operator", "ProfilerStep#0", 1, 0, 100, "");
+    event(t, "Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 0, 30, "");
+    event(t, "Operator", "aten::stack", 1, 10, 10, "");
+    event(t, "Operator", "aten::mm", 1, 40, 20, "");
+    event(t, "Operator", "Optimizer.step#SGD.step", 1, 70, 20, "");
+    event(t, "Operator", "aten::add_", 1, 75, 5, "");
+    summary_make(t, &s);
+    assert_int_equal(s.wall_ns, 100000);
+    assert_int_equal(s.data_ns, 30000);
+    assert_int_equal(s.op_ns, 25000);
+    assert_int_equal(s.rest_ns, 45000);
+}
+
 static void what_lies_outside_of_the_steps_has_no_share(void **state)
 {
     struct little *t = *state;
@@ -300,6 +318,7 @@ int main(void)
         cmocka_unit_test(too_many_threads_are_those_that_the_cores_do_not_hold),
         cmocka_unit_test(where_the_number_of_torchs_own_is_known_others_are_no_pool_of_it),
         LITTLE(the_wall_time_is_divided),
+        LITTLE(ranges_that_a_file_calls_operators_are_none),
         LITTLE(what_lies_outside_of_the_steps_has_no_share),
         LITTLE(a_gpu_is_busy_or_waited_for),
         LITTLE(a_call_of_the_runtime_in_no_op_is_counted_apart),
