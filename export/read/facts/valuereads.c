@@ -67,10 +67,25 @@ static bool is_check(const struct kp_tree *tree, size_t node)
     return strcmp(before, "aten::_is_any_true") == 0 || strcmp(before, "aten::any") == 0;
 }
 
+/*
+ * An op of torch that reads a value for itself, as aten::std does of a whole tensor on a CPU. On a GPU that waits as any
+ * read does; on a CPU it is a read of the program only where the op answers Python, as torch.allclose().
+ */
+static bool is_of_op(const struct kp_tree *tree, size_t node)
+{
+    const struct kp_node *const nodes = tree->nodes;
+    for (int32_t i = nodes[node].parent; i >= 0 && !nodes[i].is_python; i = nodes[i].parent) {
+        const char *const name = name_of(tree, (size_t)i);
+        if (strcmp(name, "aten::allclose") == 0) return false;
+        if (kp_name_begins(name, "aten::") && !depth_of(name)) return !tree->has_device;
+    }
+    return false;
+}
+
 bool kp_valueread_is_own(const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node)
 {
     return kp_valueread_is(tree, node) && kp_spans_has(&chosen->in_steps, tree->nodes[node].start_ns) &&
-           !is_torchs_own(tree, (int32_t)node) && !is_check(tree, node);
+           !is_torchs_own(tree, (int32_t)node) && !is_check(tree, node) && !is_of_op(tree, node);
 }
 
 size_t kp_valuereads_count(const struct kp_tree *tree, const struct kp_chosen *chosen)

@@ -36,6 +36,18 @@ static void what_torch_reads_itself_does_not_count(void **state)
     assert_int_equal(count(t), 1);
 }
 
+/* A GPU waits for it as for any other, and torch.allclose() answers Python. */
+static void a_value_that_an_op_reads_for_itself_is_no_read_of_the_program_without_a_gpu(void **state)
+{
+    struct little *t = *state;
+    step_make(t, 1, 0);
+    trace_of(t, "op aten::std 10 20; op aten::item 12 10; op aten::_local_scalar_dense 13 5; "
+                "op aten::allclose 40 20; op aten::item 45 5; op aten::item 70 5");
+    assert_int_equal(count(t), 2);
+    event(t, "kernel", "gemm", 7, 80, 5, "\"device\":0,\"stream\":7,\"correlation\":5");
+    assert_int_equal(count(t), 3);
+}
+
 static void a_read_outside_of_steps_does_not_count(void **state)
 {
     struct little *t = *state;
@@ -61,6 +73,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_read_inside_a_read_is_one, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_torch_reads_itself_does_not_count, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_value_that_an_op_reads_for_itself_is_no_read_of_the_program_without_a_gpu,
+                                        little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_read_outside_of_steps_does_not_count, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_read_too_short_to_have_a_length_is_one, little_setup, little_teardown),
     };
