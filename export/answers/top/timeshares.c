@@ -21,6 +21,8 @@
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
+#define LONG_QUANTILE 0.9 /* of the steps, and so many medians: a tenth of them is long */
+#define LONG_TIMES 1.5
 #define UNEVEN_TIMES 1.1  /* the mean step is so much longer than the median one */
 enum { START_STEPS = 3 }; /* numbers of steps up to which a start may go on: lazy parts of torch, a compiler */
 
@@ -173,11 +175,22 @@ static bool are_steps_uneven(const struct kp_chosen *chosen, const double *waits
     return are;
 }
 
+/* Without its waits many a step is long still, as where batches grow: the mean may be near the median then. */
+static bool has_long_ones(const struct kp_chosen *chosen, const double *waits)
+{
+    double *const lengths = kp_kineto_room(chosen->step_count + 1, sizeof *lengths);
+    for (size_t i = 0; i < chosen->step_count; i++) lengths[i] = (double)chosen->steps[i].inside_ns - waits[i];
+    const double high = kp_quantile(lengths, chosen->step_count, LONG_QUANTILE);
+    const bool has = high > LONG_TIMES * kp_quantile(lengths, chosen->step_count, 0.5);
+    free(lengths);
+    return has;
+}
+
 /* `waits`: of each step, ns. Not the program's start makes the first step longer then. */
 static void no_core_set(struct kp_summary *out, const struct kp_chosen *chosen, const double *waits)
 {
     out->no_core_ns = 0;
-    out->is_uneven_by_cores = out->is_uneven && !are_steps_uneven(chosen, waits);
+    out->is_uneven_by_cores = out->is_uneven && !are_steps_uneven(chosen, waits) && !has_long_ones(chosen, waits);
     for (size_t i = 0; i < chosen->step_count; i++) {
         out->no_core_ns += llround(waits[i]);
         if (chosen->steps[i].number == out->slowest_step) out->slowest_no_core_ns = llround(waits[i]);

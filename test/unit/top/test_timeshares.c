@@ -306,6 +306,23 @@ static void steps_that_are_long_by_waits_for_a_core_are_told_as_that(void **stat
     assert_int_equal(s.no_core_ns, 100000000);
 }
 
+/* Their work grows from 1 to 20 ms, and the last of them wait for a core as well. */
+static void steps_that_grow_are_not_those_that_waited(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"cores\":\"2\",\"core_steps\":\"15-19:75000\"},");
+    for (int i = 0, at = 0; i < 20; i++) {
+        const int us = 1000 * (i + 1) + (i >= 15 ? 15000 : 0);
+        numbered_step(t, i, at, us);
+        op(t, "aten::mm", at, us);
+        at += us;
+    }
+    summary_make(t, &s);
+    assert_true(s.is_uneven && !s.is_uneven_by_cores);
+    assert_int_equal(s.no_core_ns, 75000000);
+}
+
 static void steps_that_are_long_by_their_work_are_not(void **state)
 {
     const struct kp_summary s = uneven_summary(*state, "");
@@ -327,6 +344,7 @@ int main(void)
         LITTLE(a_long_step_in_the_middle_of_a_run_carries_no_start),
         LITTLE(a_first_step_that_another_equals_carries_no_start),
         LITTLE(steps_that_are_long_by_waits_for_a_core_are_told_as_that),
+        LITTLE(steps_that_grow_are_not_those_that_waited),
         LITTLE(steps_that_are_long_by_their_work_are_not),
         LITTLE(threads_wait_for_the_slowest_where_others_have_their_cores),
         LITTLE(one_thread_waits_for_no_other),
