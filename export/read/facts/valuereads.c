@@ -68,7 +68,7 @@ static bool is_check(const struct kp_tree *tree, size_t node)
 }
 
 /*
- * An op of torch that reads a value for itself, as aten::std does of a whole tensor on a CPU. On a GPU that waits as any
+ * An op of torch that reads a value for itself, as aten::std does of a whole tensor on a CPU. On a GPU this waits as a
  * read does; on a CPU it is a read of the program only where the op answers Python, as torch.allclose().
  */
 static bool is_of_op(const struct kp_tree *tree, size_t node)
