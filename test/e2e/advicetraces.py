@@ -632,6 +632,25 @@ def fades(late):
     return trace
 
 
+def hooked(is_added):
+    """12 steps in which a hook runs: in each once more than in the one before, or once, but the step's other ops, forward and backward, take longer alike."""
+    trace, base = Trace(kprof=CALM, cost=100 * 11 / 2 if is_added else 0), 10000
+    for number in range(12):
+        at, grows = base, 0 if is_added else 30 * number
+        for i, (name, more) in enumerate((("aten::mm", grows), ("aten::relu", grows), ("aten::threshold_backward", grows), ("aten::mul", grows))):
+            side = {"Call stack": WELL} if i < 2 else {}
+            trace.add("cpu_op", name, 1, at, 200 + more, **{"Sequence number": 9 * number + (i if i < 2 else 3 - i), "Fwd thread id": int(i >= 2)}, **side)
+            at += 200 + more
+        for _ in range(number + 1 if is_added else 1):
+            trace.add("cpu_op", "aten::std", 1, at, 100, **{"Call stack": SICK})
+            at += 100
+        trace.add("user_annotation", "Optimizer.step#SGD.step", 1, at, 50)
+        trace.add("cpu_op", "aten::add_", 1, at, 50)
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, base, at + 50 - base)
+        base = at + 50
+    return trace
+
+
 GB = 1 << 30
 OUTLIERS = [1000, 1002, 998, 1900, 1001, 1003, 2900, 999, 1000, 1002]  # median 1001.5
 DRIFT = [1000 + 50 * i for i in range(12)]  # the first third's median is 1075

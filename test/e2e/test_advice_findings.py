@@ -553,6 +553,14 @@ def test_the_report_leaves_out_the_same_steps_as_the_advice(tmp_path):
     assert json.loads(harness.cli("report", "--json", trace).stdout)["parts_ms_a_step"]["backward"] == pytest.approx(51, rel=1e-3)  # of all
 
 
+def test_a_hook_that_is_added_again_is_told_with_both_numbers_and_larger_inputs_are_a_note(tmp_path):
+    sick, healthy = (advised(advicetraces.hooked(is_added).write(tmp_path / f"{is_added}.pt.trace.json")) for is_added in (True, False))
+    found, = sick["findings"]
+    assert found["id"] == "slower-steps" and "as aten::std runs 2 times a step at first and 11 at the end, at " in found["what"], found
+    assert found["step_ms"] == pytest.approx(0.55) and "call its remove()" in found["change"] and "grown" not in sick, found
+    assert healthy["findings"] == [] and "as if their inputs grow" in healthy["grown"], healthy
+
+
 def test_steps_that_differ_by_more_than_they_grow_are_no_drift(tmp_path):
     """As on a machine that others use: the growth has an order, but is less than steps beside each other differ."""
     told = of_lengths(tmp_path / "grows.pt.trace.json", [100 + 5 * i for i in range(20)])

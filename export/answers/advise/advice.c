@@ -378,14 +378,19 @@ static const char *who_has_them(const struct kp_costrules *x)
 /* "The machine got busier: ..", or "". */
 static const char *busier_text(const struct kp_costrules *x)
 {
-    struct kp_steptrend trend;
+    struct kp_steptrend trend, rest;
     double *const waits = kp_waitedsteps_find(x);
     const bool grow = kp_waitedsteps_grow(x, waits, &trend);
+    for (size_t i = 0; i < x->chosen->step_count; i++) waits[i] = (double)x->splits[i].step_ns - waits[i];
+    const bool rest_grows = grow && kp_steptrend_find(&rest, waits, x->chosen->step_count);
     free(waits);
     if (!grow) return "";
+    const char *const more = rest_grows ? KP_TEXT(" The rest of a step grew as well, from %s to %s.",
+                                                  kp_units_ms(rest.early_ns), kp_units_ms(rest.late_ns))
+                                        : "";
     return KP_TEXT("The machine got busier: a step waited %s for a core in the first third of these steps, "
-                   "and %s in the last. ",
-                   kp_units_ms(trend.early_ns), kp_units_ms(trend.late_ns));
+                   "and %s in the last.%s ",
+                   kp_units_ms(trend.early_ns), kp_units_ms(trend.late_ns), more);
 }
 
 /* Everything is longer then, and no finding is to blame. */

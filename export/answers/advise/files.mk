@@ -7,7 +7,7 @@ SRC_advise := \
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
-    test/unit/advise/test_anomalyrule.c \
+    test/unit/advise/test_anomalyrule.c test/unit/advise/test_growth.c \
     test/unit/advise/test_backwardrule.c \
     test/unit/advise/test_parametrizerule.c \
     test/unit/advise/test_compilerule.c \

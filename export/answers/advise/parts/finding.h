@@ -127,6 +127,7 @@ struct kp_advice {
     struct kp_waited_steps waited[KP_WAITED_MAX]; /* the dearest group first */
     size_t waited_count;
     const char *waited_why; /* a sentence: what else than a busy machine it may be; or NULL */
+    const char *grown;      /* a sentence: steps get slower by inputs that grow; or NULL */
     const char *crowded;    /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
     double evaluated_ns, waited_ns, crowded_ns; /* what these cost, the mean of a step */
     struct kp_usual_split usual;
@@ -149,7 +150,7 @@ struct kp_advice {
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-enum { KP_NOTES_MAX = 17 + KP_WAITED_MAX };
+enum { KP_NOTES_MAX = 18 + KP_WAITED_MAX };
 struct kp_note {
     const char *text, *title; /* a sentence; what it tells */
 };

@@ -18,7 +18,8 @@ size_t kp_advice_notes(const struct kp_advice *a, struct kp_note notes[KP_NOTES_
                                    {a->at_once, "Steps of several threads"},
                                    {a->crowded, "Too few cores"},
                                    {is_waited_more ? NULL : a->evaluated, "Evaluations"},
-                                   {a->waited_why, "Why steps may be slow"}, /* WAITED_AT: behind those groups */
+                                   {a->grown, "Inputs grow"}, /* WAITED_AT: behind those groups */
+                                   {a->waited_why, "Why steps may be slow"},
                                    {is_waited_more ? a->evaluated : NULL, "Evaluations"},
                                    {a->recomputed, "Activation checkpointing"},
                                    {a->again, "Passes without gradients"},

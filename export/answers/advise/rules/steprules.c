@@ -27,7 +27,6 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define SLOWER_SHARE 0.75  /* of what steps have more: of ops that run as often, but slower */
 #define OUTLIER_RANGES 1.5 /* of the range between quartiles, above the third */
 #define TOLD_WAIT_NS 1e5   /* for a core, before a sentence has it */
-#define WAITS_SHARE 0.5    /* of what a step has more: its wait for a core */
 #define BURST_SHARE 0.75   /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10  /* of all steps */
 #define WAITING_SHARE 0.10 /* of a step: it waits for data, as the rule over all steps counts */
@@ -289,6 +288,7 @@ static struct kp_finding *part_tell(struct kp_costrules *x, const struct compare
     if (!kp_part_is_of_others(x, part)) kp_costrules_core(x, f);
     if (f) longer_name(x, f, numbers, part, is_gap ? weights : NULL, is_one, begin);
     if (f && part == KP_SPLIT_LOADING) kp_loadepochs_tell(x, weights, f);
+    if (f && rule == &drift && part == KP_SPLIT_COMPUTE) kp_growth_of_calls(x, f, is_carried);
     if (f && part == KP_SPLIT_COMPUTE && !x->out->has_gpu) kp_longplace_tell(x, weights, f);
     if (f) f->longer = longer, f->longer.is_each_nth = !is_outlier;
     free(weights);
@@ -470,31 +470,6 @@ static bool has_waits(const struct step_lengths *l)
     return false;
 }
 
-/*
- * Steps that are long by their waits, most of it: they are not long by what the program does. What such a step has more
- * without them may be told as well, or be little of all time.
- */
-static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
-{
-    double *const more = kp_kineto_room(l->count + 1, sizeof *more);
-    size_t waited = 0;
-    struct kp_sample waits = {0}, lengths = {0};
-    for (size_t i = 0; i < l->count; i++) {
-        kp_sample_add(&waits, l->waits[i]);
-        kp_sample_add(&lengths, l->of[i] + l->waits[i]);
-    }
-    const double usual = kp_sample_end(&waits, 0.5), median = kp_sample_end(&lengths, 0.5);
-    for (size_t i = 0; i < l->count; i++) {
-        const double ns = l->of[i] + l->waits[i];
-        const bool is_waits = l->waits[i] - usual >= WAITS_SHARE * (ns - median) && !l->is_prompt[i];
-        more[i] = is_waits && ns > OUTLIER_MEDIANS * median ? ns - median : 0;
-        waited += more[i] > 0;
-    }
-    for (size_t i = 0; i < l->count && 2 * waited <= l->count; i++) x->is_long[i] |= more[i] > 0; /* in its gaps */
-    kp_waitedsteps_tell(x, l->waits, more);
-    free(more);
-}
-
 /* No machine makes each Nth step long: these count from a smaller length on. Returns which; the caller frees them. */
 static bool *nth_add(const struct kp_costrules *x, const struct step_lengths *l, double median, double high,
                      double *longer)
@@ -614,6 +589,8 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     struct kp_steptrend trend;
     if (!kp_steptrend_find(&trend, l->of, l->count)) return;
+    x->out->grown = kp_growth_of_inputs(x, l->of, &trend);
+    if (x->out->grown) return;
     const size_t third = l->count / 3;
     struct kp_cost cost = kp_cost_open(x);
     double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
@@ -642,7 +619,7 @@ static void lengths_judge(struct kp_costrules *x)
     kp_promptsteps_tell(x, l.is_prompt);
     outliers_judge(x, &l);
     drift_judge(x, &l); /* by what steps have without their waits: it needs none left out for these */
-    if (has_waits(&l)) waits_judge(x, &l);
+    if (has_waits(&l)) kp_waitedsteps_judge(x, l.of, l.waits, l.is_prompt);
     free(l.of);
     free(l.is_prompt);
     free(l.waits);

@@ -4,7 +4,7 @@ SRC_stepkinds := \
     export/answers/advise/stepkinds/evalpieces.c \
     export/answers/advise/stepkinds/evalplace.c \
     export/answers/advise/stepkinds/evalsteps.c \
-    export/answers/advise/stepkinds/gapplace.c \
+    export/answers/advise/stepkinds/gapplace.c export/answers/advise/stepkinds/growth.c \
     export/answers/advise/stepkinds/longplace.c \
     export/answers/advise/stepkinds/longsteps.c \
     export/answers/advise/stepkinds/promptsteps.c \

@@ -135,10 +135,22 @@ bool kp_steptrend_find(struct kp_steptrend *out, const double *of, size_t count)
 
 /* By step: how long, ns; all 0 where the trace does not tell. The caller frees them. */
 double *kp_waitedsteps_find(const struct kp_costrules *rules);
-/* Did the machine get busier: do these waits grow from step to step? */
+/* Did the machine get busier: do these waits grow from step to step, and by more than the steps do? */
 bool kp_waitedsteps_grow(const struct kp_costrules *rules, const double *waits, struct kp_steptrend *out);
-/* Tells in a note the steps of which the wait is half of what they last longer. */
-void kp_waitedsteps_tell(struct kp_costrules *rules, const double *waits, const double *more);
+/*
+ * Steps that are long by their waits, most of it: a note tells them, for the program has not made them long. What
+ * such a step has more without them may be told as well, or be little of all time. `of`: by step, without the waits.
+ */
+void kp_waitedsteps_judge(struct kp_costrules *rules, const double *of, const double *waits, const bool *is_prompt);
+
+/* ---- growth.c: why steps get slower from one to the next ---- */
+
+/* A sentence: their inputs grow, so that most ops take longer alike. NULL: they do not, or that is not known. `of`: by
+ * step, without its waits for a core. */
+const char *kp_growth_of_inputs(const struct kp_costrules *rules, const double *of, const struct kp_steptrend *trend);
+/* Adds to the finding how much more often its op runs in the end, where that is why, and what does it but `is_carried`,
+ * a graph. */
+void kp_growth_of_calls(const struct kp_costrules *rules, struct kp_finding *out, bool is_carried);
 
 /* ---- stepbegin.c ---- */
 
