@@ -119,9 +119,9 @@ void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_
 /* The innermost frame of the calling thread, which may be in a signal handler. False: it has none that can be read. */
 bool kp_pywhere_here(struct kp_pywhere_frame *out);
 bool kp_pywhere_own(struct kp_pywhere_frame *out); /* the innermost of the program's own */
-/* The main thread of a child with the same interpreter. No frame: it cannot be read. True: it was forked and runs no
- * other program. */
-bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out);
+/* A thread of a child with the same interpreter; `tid` is `pid` of its main one. No frame: it cannot be read. True: the
+ * child was forked and runs no other program. */
+bool kp_pywhere_child(uint32_t pid, uint32_t tid, struct kp_pywhere_stack *out);
 /* The thread that holds the GIL for which another waits at this futex. 0: that is no GIL, or no thread holds it. */
 uint32_t kp_pywhere_gil_holder(uintptr_t futex, const struct kp_pywhere_thread *threads, uint32_t count);
 uint32_t kp_pywhere_version(void); /* 311: Python 3.11; 0: none that is known */

@@ -54,7 +54,8 @@ static enum on on_of(long number)
 
 static void path_put(char path[PATH_BYTES], uint32_t pid, uint32_t tid, const char *file)
 {
-    if (pid) kp_fmt(path, PATH_BYTES, "/proc/%u/%s", pid, file);
+    if (pid && tid != pid) kp_fmt(path, PATH_BYTES, "/proc/%u/task/%u/%s", pid, tid, file);
+    else if (pid) kp_fmt(path, PATH_BYTES, "/proc/%u/%s", pid, file);
     else kp_fmt(path, PATH_BYTES, "/proc/self/task/%u/%s", tid, file);
 }
 

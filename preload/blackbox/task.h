@@ -16,7 +16,7 @@ struct kp_task {
     uint64_t cpu_ms;
     int status; /* of a process that has ended (state Z), as wait(2) has it; -1: not known */
 };
-/* `pid`: 0 for this process, or a child, of which `tid` is the same number. False: it is gone. */
+/* `pid`: 0 for this process, or a child, whose main thread has that number. False: it is gone. */
 bool kp_task_look(struct kp_task *out, uint32_t pid, uint32_t tid);
 /* "futex", and "waits for another thread" in *words. NULL: it is not in callwords.def. */
 const char *kp_task_call(const struct kp_task *task, const char **words);

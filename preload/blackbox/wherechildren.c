@@ -30,6 +30,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { CHILDREN_MAX = 32, LIST_BYTES = 4096, CHILDREN_WITH_FRAMES = 8, FRAMES_MOST = 24 };
+enum { THREADS_MOST = 8, THREAD_FRAMES_MOST = 8 }; /* of a child, beside its main thread */
 
 static uint32_t children[CHILDREN_MAX], children_n;
 
@@ -113,14 +114,54 @@ static void child_put(struct kp_json *j, const struct kp_task *t)
     if (t->status >= 0) kp_json_fmt(j, ",\"status\":%d", t->status);
 }
 
+static void frames_cut(struct kp_pywhere_stack *s, uint32_t most)
+{
+    if (s->count > most) s->count = most, s->is_cut = true;
+}
+
+static struct thread_list {
+    uint32_t tids[THREADS_MOST], count, main;
+} list;
+
+static void thread_note(void *context, const char *name)
+{
+    struct thread_list *const l = context;
+    const uint32_t tid = (uint32_t)kp_digits(name);
+    if (tid != l->main && l->count < THREADS_MOST) l->tids[l->count++] = tid;
+}
+
+/* The first few other threads of a child: its main thread may wait for them. */
+static void threads_put(struct kp_json *j, uint32_t pid, struct kp_pywhere_stack *room)
+{
+    char path[64];
+    bool is_first = true;
+    struct kp_task t;
+    list = (struct thread_list){.main = pid};
+    kp_fmt(path, sizeof path, "/proc/%u/task", pid);
+    (void)kp_io_each_name(path, thread_note, &list);
+    kp_json_lit(j, ",\"threads\":[");
+    for (uint32_t i = 0; i < list.count; i++) {
+        if (!kp_task_look(&t, pid, list.tids[i]) || !is_of_host(&t)) continue;
+        kp_json_fmt(j, "%s{\"tid\":%u,\"name\":\"%s\",\"state\":\"%c\"", is_first ? "" : ",", t.tid, t.name, t.state);
+        kp_wherechildren_call_put(j, &t);
+        (void)kp_pywhere_child(pid, t.tid, room);
+        frames_cut(room, THREAD_FRAMES_MOST);
+        if (room->count) kp_wherechildren_frames_put(j, room);
+        kp_json_char(j, '}');
+        is_first = false;
+    }
+    kp_json_char(j, ']');
+}
+
 /* False: no frame of it is known. */
 static bool child_frames_put(struct kp_json *j, uint32_t pid, struct kp_pywhere_stack *room)
 {
-    const bool is_forked = kp_pywhere_child(pid, room);
-    if (room->count > FRAMES_MOST) room->count = FRAMES_MOST, room->is_cut = true;
+    const bool is_forked = kp_pywhere_child(pid, pid, room);
+    frames_cut(room, FRAMES_MOST);
     if (!room->count) return false;
     kp_wherechildren_frames_put(j, room);
     if (!is_forked) kp_json_lit(j, ",\"spawned\":true");
+    threads_put(j, pid, room);
     return true;
 }
 

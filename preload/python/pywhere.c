@@ -355,18 +355,18 @@ static bool place_find(const void *structure, const void *value, size_t *out)
     return false;
 }
 
-/* The main thread's state in the child; NULL: not found. That thread has the child's number, which glibc keeps. */
-static const void *child_main(const struct kp_python *python, size_t interpreter, size_t first)
+/* A thread's state in the child; NULL: not found. glibc keeps the thread's number. */
+static const void *child_state(const struct kp_python *python, uint32_t tid, size_t interpreter, size_t first)
 {
     const void *state = pointer_at(pointer_at(there(python->runtime), interpreter), first);
     for (unsigned n = 0; state && n < STATES_MAX; n++) {
-        if (tid_at(pointer_at(state, python->layout.thread_id)) == child) return state;
+        if (tid_at(pointer_at(state, python->layout.thread_id)) == tid) return state;
         state = pointer_at(state, KP_PYTHON_THREAD_NEXT);
     }
     return NULL;
 }
 
-bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out)
+bool kp_pywhere_child(uint32_t pid, uint32_t tid, struct kp_pywhere_stack *out)
 {
     const struct kp_python *const python = kp_python_get();
     size_t interpreter, first;
@@ -380,7 +380,7 @@ bool kp_pywhere_child(uint32_t pid, struct kp_pywhere_stack *out)
     if (kp_exchange_acq_rel(&is_taken, true)) return false;
     child = pid;
     child_shift = type - (uintptr_t)python->code_type;
-    const void *const state = child_main(python, interpreter, first);
+    const void *const state = child_state(python, tid, interpreter, first);
     if (state) stack_take(&(struct kp_pywhere_thread){.state = (uintptr_t)state}, out);
     child = 0;
     child_shift = 0;

@@ -87,6 +87,50 @@ static bool is_locked(const struct kp_hang_child *c)
            kp_ownline_is_file(NULL, own->file);
 }
 
+static bool is_in_library(const struct kp_hang_frame *f) { return !kp_ownline_is_file(NULL, f->file); }
+
+/* Its frame of Python's library, of that function. */
+static bool has_frame(const struct kp_hang_thread *t, const char *file, const char *function)
+{
+    for (size_t i = 0; i < t->frame_count; i++) {
+        const struct kp_hang_frame *const f = &t->frames[i];
+        if (strcmp(f->function, function) == 0 && strcmp(kp_path_base(f->file), file) == 0 && is_in_library(f))
+            return true;
+    }
+    return false;
+}
+
+/* The thread of a multiprocessing.Queue that stands in a write, for whose end the child waits. NULL: none. */
+static const struct kp_hang_thread *feeder_of(const struct kp_hang_child *c)
+{
+    if (!has_frame(&c->main, "queues.py", "_finalize_join")) return NULL;
+    for (size_t i = 0; i < c->thread_count; i++)
+        if (has_frame(&c->threads[i], "queues.py", "_feed") && strcmp(c->threads[i].call.name, "write") == 0)
+            return &c->threads[i];
+    return NULL;
+}
+
+/* A thread that it waits for, or one that works, is in the child: no lock of its parent's is what it waits for. */
+static bool may_be_orphaned(const struct kp_hang_child *c)
+{
+    bool works = false;
+    for (size_t i = 0; i < c->thread_count; i++)
+        works |= c->threads[i].state == 'R' || strcmp(c->threads[i].call.name, "futex") != 0;
+    return !works && !has_frame(&c->main, "threading.py", "join");
+}
+
+/* What is known of why it waits. */
+static void reason_say(FILE *out, const struct kp_hang_child *c)
+{
+    const struct kp_hang_thread *const feeder = feeder_of(c);
+    if (feeder) {
+        kp_plain_fmt(out, ". At its exit it waits for its thread %ld, which puts into a queue: ", feeder->tid);
+        kp_hang_call_put(out, &feeder->call);
+        fputs(". The pipe is full until another process reads that queue: call get() before join()", out);
+    } else if (is_locked(c) && !c->is_spawned && may_be_orphaned(c))
+        fputs(". Was it forked while a thread held that lock? Then it waits for ever", out);
+}
+
 static bool waits_for_data(const struct kp_hang_process *p)
 {
     const struct kp_hang_thread *const main = kp_hang_main(p);
@@ -105,8 +149,20 @@ void kp_hang_child_say(FILE *out, const struct kp_hang_process *p)
     if (!said) return;
     fputs(said->is_over ? "; its child " : "; ", out);
     child_put(out, said);
-    if (is_locked(said) && !said->is_spawned)
-        fputs(". Was it forked while a thread held that lock? Then it waits for ever", out);
+    if (!said->is_over) reason_say(out, said);
+}
+
+/* One with frames, or that does something. */
+static void thread_print(FILE *out, const struct kp_hang_thread *t)
+{
+    if (!t->frame_count && strcmp(t->call.name, "futex") == 0) return;
+    kp_plain_fmt(out, "    its thread %ld", t->tid);
+    if (*t->name) kp_plain_fmt(out, " (%s)", t->name);
+    fputs(": ", out);
+    if (*t->call.words || *t->call.name) kp_hang_call_put(out, &t->call);
+    else fputs("runs", out);
+    fputc('\n', out);
+    kp_hang_frames_print(out, t);
 }
 
 void kp_hang_children_print(FILE *out, const struct kp_hang_process *p)
@@ -116,5 +172,6 @@ void kp_hang_children_print(FILE *out, const struct kp_hang_process *p)
         child_put(out, &p->children[i]);
         fputc('\n', out);
         kp_hang_frames_print(out, &p->children[i].main);
+        for (size_t k = 0; k < p->children[i].thread_count; k++) thread_print(out, &p->children[i].threads[k]);
     }
 }

@@ -20,16 +20,17 @@ KP_FIELDS(frame, struct kp_hang_frame, FRAME)
     F(LIST, python, (frame, r->frame_count, &r->frames[i]))
 KP_FIELDS(thread, struct kp_hang_thread, THREAD)
 
-#define CHILD(F, IF)                                        \
-    F(WHOLE, pid, r->main.tid)                              \
-    F(TEXT, name, r->main.name)                             \
-    F(BOOL, over, r->is_over)                               \
-    F(BOOL, spawned, r->is_spawned)                         \
-    F(MAYBE_WHOLE, status, r->status)                       \
-    F(TEXT, call, r->main.call.name)                        \
-    F(TEXT, words, r->main.call.words)                      \
-    F(MAYBE, on, *r->main.call.on ? r->main.call.on : NULL) \
-    F(LIST, python, (frame, r->main.frame_count, &r->main.frames[i]))
+#define CHILD(F, IF)                                                  \
+    F(WHOLE, pid, r->main.tid)                                        \
+    F(TEXT, name, r->main.name)                                       \
+    F(BOOL, over, r->is_over)                                         \
+    F(BOOL, spawned, r->is_spawned)                                   \
+    F(MAYBE_WHOLE, status, r->status)                                 \
+    F(TEXT, call, r->main.call.name)                                  \
+    F(TEXT, words, r->main.call.words)                                \
+    F(MAYBE, on, *r->main.call.on ? r->main.call.on : NULL)           \
+    F(LIST, python, (frame, r->main.frame_count, &r->main.frames[i])) \
+    F(LIST, threads, (thread, r->thread_count, &r->threads[i]))
 KP_FIELDS(child, struct kp_hang_child, CHILD)
 
 struct hang_process {

@@ -14,6 +14,7 @@
 
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangchild.h"
+#include "export/answers/hang/hangidle.h"
 #include "export/read/facts/commkinds.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
@@ -227,6 +228,7 @@ static void accused_put(struct judging *j, const char *which)
     exit_say(j->text, &h->of[first], s);
     holder_say(j->text, &h->of[first], s);
     kp_hang_child_say(j->text, &h->of[first]);
+    kp_hang_idle_say(j->text, &h->of[first]);
 }
 
 static void plainly_put(struct judging *j, const char *is, const char *are)

@@ -71,18 +71,26 @@ static void thread_read(struct source *s, struct kp_jsonvalue v, const char *num
     }
 }
 
-static void lists_read(struct source *s, struct kp_hang_process *p)
+/* Of a process, or of a child. */
+static void threads_read(struct source *s, struct kp_jsonvalue object, struct kp_hang_thread **of, size_t *count,
+                         size_t *capacity)
 {
-    const struct kp_jsonvalue threads = kp_jsonvalue_member(s->object, "threads"),
-                              collectives = kp_jsonvalue_member(s->object, "collectives");
+    const struct kp_jsonvalue threads = kp_jsonvalue_member(object, "threads");
     const char *at = NULL;
     struct kp_jsonvalue v;
     while (threads.at && *threads.at == '[' && kp_jsonvalue_element(threads, &at, &v)) {
-        struct kp_hang_thread *const t = KP_KINETO_NEXT(p->threads, p->thread_count, p->thread_capacity);
+        struct kp_hang_thread *const t = KP_KINETO_NEXT(*of, *count, *capacity);
         *t = (struct kp_hang_thread){0};
         thread_read(s, v, "tid", t);
     }
-    at = NULL;
+}
+
+static void lists_read(struct source *s, struct kp_hang_process *p)
+{
+    const struct kp_jsonvalue collectives = kp_jsonvalue_member(s->object, "collectives");
+    const char *at = NULL;
+    struct kp_jsonvalue v;
+    threads_read(s, s->object, &p->threads, &p->thread_count, &p->thread_capacity);
     while (collectives.at && *collectives.at == '[' && kp_jsonvalue_element(collectives, &at, &v)) {
         struct kp_hang_collective *const c =
             KP_KINETO_NEXT(p->collectives, p->collective_count, p->collective_capacity);
@@ -103,6 +111,7 @@ static void children_read(struct source *s, struct kp_hang_process *p, const cha
         struct kp_hang_child *const c = KP_KINETO_NEXT(p->children, p->child_count, p->child_capacity);
         *c = (struct kp_hang_child){.status = (int)number_of(v, "status", -1), .ago_ms = number_of(v, "ago_ms", 0)};
         thread_read(s, v, "pid", &c->main);
+        threads_read(s, v, &c->threads, &c->thread_count, &c->thread_capacity);
         c->is_spawned = is_true(v, "spawned");
         c->is_over = !c->main.state || c->main.state == 'Z' || c->main.state == 'X';
     }
@@ -176,7 +185,11 @@ void kp_hang_drop_last(struct kp_hang *hang)
 {
     struct kp_hang_process *const p = &hang->of[--hang->count];
     for (size_t i = 0; i < p->thread_count; i++) free(p->threads[i].frames);
-    for (size_t i = 0; i < p->child_count; i++) free(p->children[i].main.frames);
+    for (size_t i = 0; i < p->child_count; i++) {
+        for (size_t k = 0; k < p->children[i].thread_count; k++) free(p->children[i].threads[k].frames);
+        free(p->children[i].threads);
+        free(p->children[i].main.frames);
+    }
     free(p->threads);
     free(p->collectives);
     free(p->children);

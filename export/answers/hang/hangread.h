@@ -27,7 +27,9 @@ struct kp_hang_collective {
     double since_ms; /* the last one began so long ago */
 };
 struct kp_hang_child {
-    struct kp_hang_thread main; /* its tid is the child's pid */
+    struct kp_hang_thread main;     /* its tid is the child's pid */
+    struct kp_hang_thread *threads; /* its others, of which the first few are told */
+    size_t thread_count, thread_capacity;
     bool is_over;
     bool is_spawned; /* an interpreter of its own, not forked from its parent's */
     int status;      /* as wait(2) has it; -1: not known, or it runs */

@@ -4,11 +4,13 @@ import ctypes
 import fcntl
 import multiprocessing
 import os
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 path = os.path.join(sys.argv[2], "file")
 lock = threading.Lock()
@@ -56,6 +58,33 @@ def by_started(way):
     queue = context.Queue()
     context.Process(target=takes_twice, args=(queue,), daemon=True).start()
     queue.get()
+
+
+def puts_much(queue):
+    queue.put(b"x" * (1 << 20))
+
+
+def by_unread_queue():
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=puts_much, args=(queue,), daemon=True)
+    child.start()
+    child.join()
+    queue.get()
+
+
+def raises():
+    raise ValueError("nobody reads it")
+
+
+def by_lost_exception():
+    ThreadPoolExecutor(1).submit(raises)
+    queue.Queue().get()
+
+
+def by_busy_thread():
+    ThreadPoolExecutor(1).submit(time.sleep, 600)
+    queue.Queue().get()
 
 
 def by_killed_worker():
@@ -147,4 +176,4 @@ if __name__ == "__main__":
     print("there", flush=True)
     {"lock": by_forked_lock, "queued": by_forked_worker, "spawn": lambda: by_started("spawn"), "forkserver": lambda: by_started("forkserver"),
      "worker": by_killed_worker, "pipe": by_full_pipe, "flock": by_file_lock, "fifo": by_fifo, "exit": by_thread_at_exit, "semaphore": by_semaphore,
-     "pool": by_pool, "spin": by_spin, "gil": by_gil, "compiler": by_compiler}[sys.argv[1]]()
+     "unread": by_unread_queue, "lost": by_lost_exception, "busy": by_busy_thread, "pool": by_pool, "spin": by_spin, "gil": by_gil, "compiler": by_compiler}[sys.argv[1]]()

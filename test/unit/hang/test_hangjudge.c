@@ -122,7 +122,9 @@ static void a_child_that_waits_for_a_lock_at_a_line_of_the_program_is_named(void
                         "Then it waits for ever");
     (void)teardown(state);
     assert_string_equal(judged_alone("wait", "\"call\":\"futex\",\"words\":\"waits for another thread\"", "", children),
-                        "process 100 is at threading.py:5 wait, waits for another thread (futex)");
+                        "process 100 is at threading.py:5 wait, waits for another thread (futex); no other thread runs "
+                        "code of Python that could end this wait. Did the thread that should end it end by an "
+                        "exception?");
 }
 
 static void at_its_exit_the_thread_that_it_waits_for_is_named(void **state)
