@@ -15,6 +15,7 @@
 #include "export/cli/ctl/joblist.h"
 #include "export/cli/ctl/jobstart.h"
 #include "export/cli/ctl/whereask.h"
+#include "export/read/files/procstate.h"
 #include "export/read/folder/trace_source.h"
 #include "schedule/ctl_proto.h"
 
@@ -193,6 +194,16 @@ static void folder_ask(struct ctl *c, const char *dir)
     if (!c->asked) c->failed++;
 }
 
+/* The nearest process above that one that listens: a forked child does not itself. 0: none. */
+static long parent_find(long pid)
+{
+    char path[4600];
+    enum { DEPTH = 16 };
+    for (int up = 0; up < DEPTH && (pid = kp_procstate_parent(pid)) > 1; up++)
+        if (kp_ctlsocket_of_pid(pid, ".sock", path, sizeof path)) return pid;
+    return 0;
+}
+
 static void pid_ask(struct ctl *c, long pid)
 {
     char path[4600], who[32];
@@ -201,7 +212,12 @@ static void pid_ask(struct ctl *c, long pid)
     else if (c->parsed.verb == KP_CTL_WHERE && kp_ctlsocket_of_pid(pid, KP_CTLSOCKET_EARLY, path, sizeof path))
         process_ask(c, path, who);
     if (c->asked) return;
-    kp_cli_fail("ctl", "process %ld is gone, or was not started with --control (" LISTENS ")", pid);
+    const long parent = parent_find(pid);
+    if (parent)
+        kp_cli_fail("ctl", "process %ld does not listen: it is a child of process %ld, which does: kprof ctl %ld where",
+                    pid, parent, parent);
+    else if (kp_procstate(pid)) kp_cli_fail("ctl", "process %ld was not started with --control (" LISTENS ")", pid);
+    else kp_cli_fail("ctl", "process %ld is gone", pid);
     c->failed++;
 }
 
