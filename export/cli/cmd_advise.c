@@ -139,7 +139,7 @@ int kp_cmd_advise(int argc, char **argv)
     int worst = kp_input_each("advise", argv, count, NULL, trace_take, &command);
     if (worst != KP_EXIT_DONE && !command.stuck.count && !command.traces.is_json) kp_stood_alone_put(argv, count);
     kp_rankwaits_settle(&command.ranks);
-    const bool stands = kp_stuck_tell(&command.told, &command.stuck);
+    const bool stands = kp_stood_tell(&command.told, &command.stuck);
     kp_runadvice_settle(&command.traces, &command.ranks, stands ? &command.told : NULL);
     worst = all_print(&command, worst);
     kp_runadvice_fini(&command.traces);

@@ -81,7 +81,7 @@ static int html_write(struct html_command *h, char **files, int count)
     if (kp_outfile_open(&file, h->path)) return kp_outfile_fail("html", &file);
     h->to = file.to;
     const int worst = kp_input_each("html", files, count, NULL, trace_take, h);
-    if (h->pages) kp_page_end(h->to, &h->ranks, kp_stuck_tell(&told, &h->stuck) ? &told : NULL);
+    if (h->pages) kp_page_end(h->to, &h->ranks, kp_stood_tell(&told, &h->stuck) ? &told : NULL);
     kp_stuck_fini(&h->stuck);
     kp_rankwaits_fini(&h->ranks);
     if (kp_outfile_close(&file, h->pages > 0)) return kp_outfile_fail("html", &file);

@@ -427,7 +427,7 @@ static bool is_phase_within(struct report_command *r, const struct kp_kineto *tr
 static void together_print(struct report_command *r, struct kp_heldout *held)
 {
     struct kp_stuck_told first;
-    const bool stands = kp_stuck_tell(&first, &r->stuck);
+    const bool stands = kp_stood_tell(&first, &r->stuck);
     kp_stuck_fini(&r->stuck);
     if (r->phases.count) kp_phaserows_print(stdout, &r->phases);
     kp_phaserows_fini(&r->phases);

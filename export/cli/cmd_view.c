@@ -31,7 +31,7 @@ static void stuck_note(struct kp_advised *a, const struct kp_trace_source *sourc
     struct kp_stuck stuck = {0};
     struct kp_stuck_told told;
     kp_stood_look(&stuck, &a->tree, &a->chosen, source->path, source->is_spool);
-    if (kp_stuck_tell(&told, &stuck)) kp_fact_put(a->trace, "kprof.stood", told.what);
+    if (kp_stood_tell(&told, &stuck)) kp_fact_put(a->trace, "kprof.stood", told.what);
     kp_stuck_fini(&stuck);
 }
 

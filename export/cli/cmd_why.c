@@ -231,7 +231,7 @@ static void stood_find(struct kp_why *why, const char *folder)
 static void stuck_find(struct why_command *w)
 {
     struct kp_stuck_told told;
-    if (!kp_stuck_tell(&told, &w->stuck)) return;
+    if (!kp_stood_tell(&told, &w->stuck)) return;
     if (!*w->why.stood) (void)kp_why_stand(&w->why, told.what);
     else if (*w->stuck.stood) snprintf(w->why.stood, sizeof w->why.stood, "%s", told.what);
 }

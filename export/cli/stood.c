@@ -2,13 +2,17 @@
 /* stood.c - what a trace's process wrote beside it when it stood (KPROF_HANG) or was out of memory (KPROF_ON_OOM) */
 #include "export/cli/stood.h"
 
+#include <time.h>
+
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
+#include "export/answers/hang/hangrests.h"
 #include "export/answers/memory/oomfiles.h"
 #include "export/cli/ctl/whereask.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 
+enum { BETWEEN_MS = 200 };   /* two looks at a program */
 enum { SOON_NS = 60000000 }; /* a file is written behind the moment that it is about */
 
 static int64_t last_begin_ns(const struct kp_tree *tree)
@@ -50,6 +54,28 @@ void kp_stood_look(struct kp_stuck *stuck, const struct kp_tree *tree, const str
     kp_stuck_add(stuck, tree, chosen, has_stood ? verdict.text : NULL);
     kp_stuck_lead(stuck, path, is_spool && kp_input_is_running(path));
     kp_hang_verdict_fini(&verdict);
+}
+
+/* Between two looks of a program at itself. */
+static void pause_make(void)
+{
+    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000L};
+    (void)nanosleep(&pause, NULL);
+}
+
+bool kp_stood_tell(struct kp_stuck_told *out, struct kp_stuck *stuck)
+{
+    struct kp_hang before = {0}, now = {0};
+    char where[KP_STUCK_NAME_BYTES];
+    const long pid = (long)kp_stuck_silent(stuck);
+    if (pid && kp_where_ask_pid(&before, pid) == 0) {
+        pause_make();
+        if (kp_where_ask_pid(&now, pid) == 0 && kp_hang_rests(&now.of[0], &before.of[0], where, sizeof where))
+            kp_stuck_stand(stuck, pid, where);
+    }
+    kp_hang_fini(&before);
+    kp_hang_fini(&now);
+    return kp_stuck_tell(out, stuck);
 }
 
 void kp_stood_alone_put(char **paths, int count)

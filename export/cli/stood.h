@@ -12,6 +12,8 @@
  */
 void kp_stood_look(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *path,
                    bool is_spool);
+/* As kp_stuck_tell(). A program whose trace ends in nothing is asked where it stands (KPROF_CONTROL). */
+bool kp_stood_tell(struct kp_stuck_told *out, struct kp_stuck *stuck);
 /* Of folders without a trace: prints what their files of KPROF_HANG say. */
 void kp_stood_alone_put(char **paths, int count);
 /* The fact "kprof.out_of_memory", where the trace does not say it itself. */

@@ -183,6 +183,25 @@ def test_the_report_of_a_job_that_stands_names_the_command_and_nothing_of_it_is_
     assert advice.startswith("STUCK    ") and "CRITICAL" not in advice and "verdict" not in advice, advice
 
 
+@pytest.mark.parametrize("how", ["stands", "computes"])
+def test_a_training_without_ranks_stands_where_it_rests_and_not_where_it_computes(how, programs, tmp_path):
+    """After its steps nothing is recorded, and the trace does not say why."""
+    program = start(programs, tmp_path, harness.script_command("stands_alone.py", how), KPROF_SCHEDULE="active=1000000")
+    assert program.stdout.readline() == b"trained\n"
+    trained = time.monotonic()
+
+    def told():
+        silent = time.monotonic() - trained
+        said = harness.cli("report", tmp_path).stdout
+        return (said.startswith("STUCK") or silent > 40) and said
+    first, *_ = until(told).splitlines()
+    lines = (harness.SCRIPTS / "stands_alone.py").read_text().splitlines()
+    line, = [number for number, text in enumerate(lines, 1) if text.endswith("# feeder")]
+    stuck = rf"STUCK    the program did nothing for [34]\d\.\d s \(after .*\), at stands_alone\.py:{line} <module>, waits for another thread \(futex\)$"
+    assert re.match(stuck if how == "stands" else "program ", first), first
+    assert harness.cli("advise", tmp_path).stdout.startswith("STUCK") == (how == "stands")
+
+
 # ---- programs without torch, and KPROF_HANG ----
 
 def test_a_program_without_torch_answers_where_it_is_and_nothing_else(programs, tmp_path):
@@ -401,6 +420,9 @@ STANDS_BY = {  # why a program stands, where its own frames do not say it
     "queued": r"reads \(read: a pipe\); process \d+ \(python\S*\) is at stands_by\.py:\d+ takes, waits for another thread \(futex\)\. Was it forked ",
     **dict.fromkeys(("spawn", "forkserver"), r"reads \(read: a pipe\); process \d+ \(python\S*\) is at stands_by\.py:\d+ takes_twice, waits for another thread \(futex\)$"),
     "worker": r"reads \(read: a pipe\); its child process \d+ \(python\S*\) was killed by SIGKILL$",
+    "unread": CHILD + r".* is at stands_by\.py:\d+ by_unread_queue, .*At its exit it waits for its thread \d+, which puts into a queue: writes \(write: a pipe\)\. .*: call get\(\) before join\(\)$",
+    "lost": r"by_lost_exception, waits for another thread \(futex\); no other thread .*: thread \d+ of a ThreadPoolExecutor waits for work\. Did what it ran end by an exception ",
+    "busy": r"by_busy_thread, waits for another thread \(futex\)$",  # a thread of the pool works
     "pipe": CHILD + r"\(sh\) writes \(write: a pipe\)$",
     "flock": r"waits for the lock of a file \(flock: FOLDER/file\)$",
     "fifo": r"opens a file \(openat: FOLDER/file\)$",

@@ -95,6 +95,13 @@ static const char *collective_line(const struct kp_tree *tree, int64_t node)
     return kp_lastwords_line(tree, (size_t)op);
 }
 
+/* A server rests between calls, and seconds as steps do not tell what a program is. */
+static bool has_training_steps(const struct kp_kineto *t, const struct kp_chosen *chosen)
+{
+    const char *const source = kp_kineto_fact(t, "kprof.step_source");
+    return chosen->step_count && !kp_kineto_steps_are_calls(t) && !(source && strcmp(source, "time") == 0);
+}
+
 /* Counts the batches that the steps took. Of steps whose numbers have gaps nothing is kept. */
 static void batches_count(struct kp_stuckrank *r, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
@@ -115,6 +122,7 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
 {
     const struct kp_kineto *const t = tree->trace;
     struct end end = {-1, -1, -1, -1, INT64_MIN};
+    s->has_added = false;
     if (!t->has_start || !tree->count) return;
     for (size_t i = 0; i < tree->count; i++) end_look(&end, tree, i);
     if (end.last_ns == INT64_MIN && !stood) return;
@@ -123,8 +131,9 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     const int64_t open = end.collective >= 0 ? end.collective : end.op;
     r.in_collective = end.collective >= 0;
     if (r.in_collective) r.ns = t->end_ns - tree->nodes[open].start_ns;
-    const bool is_job = r.rank >= 0 && kp_ended_early(t);
-    r.is_stuck = open >= 0 ? r.ns >= bound_of(chosen) : is_job && r.ns / NOTHING_OPEN >= bound_of(chosen);
+    const bool is_silent = open < 0 && kp_ended_early(t) && r.ns / NOTHING_OPEN >= bound_of(chosen);
+    r.is_stuck = open >= 0 ? r.ns >= bound_of(chosen) : is_silent && r.rank >= 0;
+    r.is_silent = is_silent && r.rank < 0 && has_training_steps(t, chosen);
     r.is_follower = kp_ended_lost_peer(t);
     if (stood) snprintf(s->stood, sizeof s->stood, "%s", stood);
     name_keep(r.in, tree, open);
@@ -136,11 +145,13 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     if (kp_ended_exception(t)) text_keep(r.by, kp_ended_exception(t));
     s->is_early |= kp_ended_early(t);
     *KP_KINETO_NEXT(s->of, s->count, s->capacity) = r;
+    s->has_added = true;
 }
 
 void kp_stuck_lead(struct kp_stuck *s, const char *path, bool is_running)
 {
     s->is_running |= is_running;
+    if (s->has_added) s->of[s->count - 1].is_running = is_running;
     kp_path_folder(s->folder, sizeof s->folder, path);
 }
 
@@ -150,6 +161,28 @@ static bool is_latest(const struct kp_stuck *s, size_t at)
     for (size_t i = at + 1; i < s->count; i++)
         if (s->of[i].rank == s->of[at].rank && (s->of[at].rank >= 0 || s->of[i].pid == s->of[at].pid)) return false;
     return true;
+}
+
+int64_t kp_stuck_silent(const struct kp_stuck *s)
+{
+    int64_t pid = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct kp_stuckrank *const r = &s->of[i];
+        if (r->rank >= 0) return 0;
+        if (!r->is_running || !is_latest(s, i)) continue;
+        if (!r->is_silent) return 0;
+        if (!pid) pid = r->pid;
+    }
+    return pid;
+}
+
+void kp_stuck_stand(struct kp_stuck *s, int64_t pid, const char *where)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->of[i].pid != pid || !is_latest(s, i)) continue;
+        s->of[i].is_stuck = true;
+        text_keep(s->of[i].call, where);
+    }
 }
 
 static bool is_same(const struct kp_stuckrank *a, const struct kp_stuckrank *b)

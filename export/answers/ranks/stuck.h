@@ -14,6 +14,7 @@ struct kp_stuckrank {
     int64_t pid;
     bool in_collective, is_stuck, is_follower; /* the last: an exception ended it that says a rank was gone */
     bool has_stood;                            /* a file of KPROF_HANG says so of its end: kp_stuck.stood */
+    bool is_silent, is_running;                /* no op for long, of a program of no job; its process is there */
     int64_t ns;                                /* so long, up to the end of the trace */
     char by[KP_STUCK_NAME_BYTES];              /* the exception that ended it; "": none */
     char in[KP_STUCK_NAME_BYTES];              /* what is open; "": no op */
@@ -27,6 +28,7 @@ struct kp_stuck { /* all zero: empty */
     struct kp_stuckrank *of;
     size_t count, capacity;
     bool is_running, is_early; /* a trace's program runs; or was gone before its window's end */
+    bool has_added;            /* by the last kp_stuck_add */
     char folder[KP_STUCK_FOLDER_BYTES], stood[KP_STUCK_BYTES];
 };
 struct kp_stuck_told {
@@ -40,6 +42,13 @@ void kp_stuck_add(struct kp_stuck *stuck, const struct kp_tree *tree, const stru
                   const char *stood);
 /* Where the trace lies that was added last, and whether its program runs. */
 void kp_stuck_lead(struct kp_stuck *stuck, const char *path, bool is_running);
+/*
+ * The process of no job that runs, and has run no op for far longer than any step. Its trace does not say whether it
+ * stands or does other work. 0: none, or another trace's program of this kind goes on.
+ */
+int64_t kp_stuck_silent(const struct kp_stuck *stuck);
+/* That process stands at `where`, "feeder.py:41 next, waits for another thread (futex)". */
+void kp_stuck_stand(struct kp_stuck *stuck, int64_t pid, const char *where);
 /* False: none stands. */
 bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *stuck);
 /* Prints it as the first lines of a text: "STUCK    rank 1 did nothing for 12.0 s; ..". */

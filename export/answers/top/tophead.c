@@ -59,13 +59,6 @@ static void left_out_print(FILE *out, const struct kp_top_report *r)
     kp_plain_fmt(out, " (%zu call%s of other functions of that name are left out: %s)", calls, kp_units_s(calls), file);
 }
 
-/* The steps are calls of a function, or of a model. */
-static bool are_calls(const struct kp_top_report *r)
-{
-    const char *const source = fact_of(r, "kprof.step_source");
-    return source && (strcmp(source, "call") == 0 || strcmp(source, "module") == 0);
-}
-
 /* What a server's user asks of it. Of a few calls they tell no more than the least and the most. */
 static void percentiles_print(FILE *out, const char *before, struct kp_percentiles p, const char *after)
 {
@@ -78,7 +71,7 @@ static void percentiles_print(FILE *out, const char *before, struct kp_percentil
 static bool is_after_calls(const struct kp_top_report *r)
 {
     const char *const complete = fact_of(r, "kprof.complete");
-    return are_calls(r) && complete && strcmp(complete, "1") == 0;
+    return kp_kineto_steps_are_calls(r->top->trace) && complete && strcmp(complete, "1") == 0;
 }
 
 /* Calls of what is asked for that are no part of the rows, as they lie in no whole step. */
@@ -329,7 +322,7 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     if (r->gpu_step_ns > 0)
         fprintf(out, "         The host runs ahead of the GPU, where a step takes %s (mean)\n",
                 kp_units_ms(r->gpu_step_ns));
-    if (are_calls(r) && !r->choice->within)
+    if (kp_kineto_steps_are_calls(r->top->trace) && !r->choice->within)
         percentiles_print(out, "         ", kp_percentiles_of_steps(r->chosen), "\n");
 }
 

@@ -82,3 +82,9 @@ const char *kp_kineto_missed_call(const struct kp_kineto *trace)
     else kp_config_unmatched(text, sizeof text, strncmp(step, "op:", 3) == 0, named + 1);
     return kp_kineto_text(trace, kp_strings_put(trace->strings, text, strlen(text)));
 }
+
+bool kp_kineto_steps_are_calls(const struct kp_kineto *trace)
+{
+    const char *const source = kp_kineto_fact(trace, "kprof.step_source");
+    return source && (strcmp(source, "call") == 0 || strcmp(source, "module") == 0);
+}

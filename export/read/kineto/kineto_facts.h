@@ -18,3 +18,4 @@ long kp_kineto_number(const struct kp_kineto *trace, const char *path);        /
 #define KP_FACT_CORE_STEPS "kprof.core_steps"                     /* one a window that was put behind another */
 const char *kp_kineto_gpu_ended(const struct kp_kineto *trace);   /* why GPU work was not recorded any more, or NULL */
 const char *kp_kineto_missed_call(const struct kp_kineto *trace); /* "call:X never came, ..", or NULL; also of op: */
+bool kp_kineto_steps_are_calls(const struct kp_kineto *trace);    /* of a function, or of a model */

@@ -182,6 +182,59 @@ static void what_may_last_does_not_stand(void **state)
     assert_false(tells(&s));
 }
 
+/* A program of no job that ran no op for `seconds`, after steps that this ended. */
+static void silent_add(struct kp_stuck *s, int seconds, const char *source, bool is_running)
+{
+    struct little *t = begin(0, 0, seconds);
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"complete\":false,\"step_source\":\"%s\"},", source);
+    add(s, t);
+    kp_stuck_lead(s, "out/a.kprof", is_running);
+}
+
+/* Its trace does not say whether it does other work: it stands where it says so itself. */
+static void a_program_without_an_op_for_long_stands_where_it_says_so(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    silent_add(&s, 40, "optimizer", true);
+    const int64_t pid = kp_stuck_silent(&s);
+    assert_true(pid > 0);
+    assert_false(kp_stuck_tell(&told, &s));
+    kp_stuck_stand(&s, pid, "feeder.py:41 next, waits for another thread (futex)");
+    assert_true(tells(&s));
+    assert_string_equal(
+        said, "the program did nothing for 40.0 s (after aten::mm), at feeder.py:41 next, waits for another thread "
+              "(futex)");
+    assert_string_equal(told.next, "`kprof hang out` says who waits for whom, and at which line each thread is.");
+}
+
+/* Short ones, servers, programs that are gone, and parents of processes that go on are not asked. */
+static void a_program_that_may_rest_or_is_gone_is_not_asked(void **state)
+{
+    static const struct {
+        int seconds;
+        const char *source;
+        bool is_running;
+    } of[] = {{20, "optimizer", true},
+              {40, "call", true},
+              {40, "module", true},
+              {40, "time", true},
+              {40, "optimizer", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct kp_stuck s = {0};
+        silent_add(&s, of[i].seconds, of[i].source, of[i].is_running);
+        assert_int_equal(kp_stuck_silent(&s), 0);
+        kp_stuck_fini(&s);
+    }
+    struct kp_stuck s = {0};
+    silent_add(&s, 40, "optimizer", true);
+    s.of[0].pid++; /* another process */
+    silent_add(&s, 1, "optimizer", true);
+    assert_int_equal(kp_stuck_silent(&s), 0);
+    kp_stuck_fini(&s);
+}
+
 static void the_command_that_tells_more_is_of_the_folder_and_of_how_the_job_is(void **state)
 {
     (void)state;
@@ -275,6 +328,8 @@ int main(void)
         cmocka_unit_test(the_latest_trace_of_a_process_tells),
         cmocka_unit_test(a_rank_that_followed_is_told_last),
         cmocka_unit_test(a_rank_that_raised_by_itself_is_told_first),
+        cmocka_unit_test(a_program_without_an_op_for_long_stands_where_it_says_so),
+        cmocka_unit_test(a_program_that_may_rest_or_is_gone_is_not_asked),
         cmocka_unit_test(the_command_that_tells_more_is_of_the_folder_and_of_how_the_job_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
