@@ -71,7 +71,24 @@ static void growth_of_each_fifth_step_is_told(void **state)
     const struct kp_advice a = advice_of(*state, each_fifth);
     assert_int_equal(a.count, 1);
     assert_float_equal(a.findings[0].step_bytes, 350 * 1024, 40 * 1024);
+    assert_int_equal(a.findings[0].steps, 15); /* and not 80 */
+    assert_non_null(strstr(a.findings[0].what, "grows in some steps, on average by so much a step ("));
 }
+
+/* A training whose pictures get larger by a plan, at four of its steps; each fourth step of a recording. */
+static long stages(int step)
+{
+    static const long kb[STEPS] = {896,   1664,  0,     3304,  3304,  4196,   3812,  3824,  4600,  4988,  6784,  7808,
+                                   8320,  8324,  3344,  8336,  3344,  4372,   8188,  21776, 21104, 15504, 23376, 18576,
+                                   18576, 21104, 24176, 21904, 22220, 22820,  25892, 25892, 25896, 22028, 21100, 25100,
+                                   25688, 24216, 40752, 40752, 43056, 38576,  40884, 40752, 40752, 40752, 43056, 40752,
+                                   38576, 40752, 40752, 38576, 40112, 43596,  54416, 63696, 60688, 68008, 62912, 59904,
+                                   62912, 62912, 62912, 61056, 61056, 60928,  64192, 65164, 83280, 87376, 91472, 89200,
+                                   85104, 77044, 85236, 89332, 98824, 102920, 82440, 90628};
+    return kb[step];
+}
+
+static void growth_in_few_stages_is_no_alarm(void **state) { assert_int_equal(advice_of(*state, stages).count, 0); }
 
 static void little_growth_is_no_alarm(void **state)
 {
@@ -123,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(growth_in_each_step_is_told_first),
         LITTLE(growth_of_each_fifth_step_is_told),
+        LITTLE(growth_in_few_stages_is_no_alarm),
         LITTLE(little_growth_is_no_alarm),
         cmocka_unit_test(what_stops_to_grow_is_none),
         LITTLE(few_steps_of_a_heap_that_finds_its_size_are_no_alarm),

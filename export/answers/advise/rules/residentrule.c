@@ -6,20 +6,23 @@
  * heap that finds its size, grows and then stops. So the first quarter is left out, the growth must be there in most
  * pairs of looks that are half of the rest apart, and the last half must have half of it at least, in three pieces or
  * more: a single one is a heap that found its size late. A heap takes its pieces over tens of steps, so few looks are
- * believed only where much of the program's memory has come.
+ * believed only where much of the program's memory has come. A program whose inputs get larger by a plan grows at few
+ * steps, and not between them: three rises that have most of the growth are no leak of each step.
  */
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "export/answers/advise/rules/rules.h"
 #include "export/show/units.h"
 
-enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4 };
+enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3 };
 #define GROWS_LEAST (16.0 * 1024) /* a step: what is less is a heap in pieces */
 #define GROWS_CRITICAL (64.0 * 1024)
 #define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
 #define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
 #define STEADY 0.5    /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
+#define STAGED 0.6    /* of the growth: what so few rises have, from block to block */
 #define EXPLAINED 0.5 /* by tensors, which have a finding of their own: what is left is less */
 
 #define KEEPING_LINE "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
@@ -66,6 +69,45 @@ static bool is_one_piece(const struct looks *l, size_t from, size_t end)
     return most >= STEADY * (l->bytes.of[end - 1] - l->bytes.of[from]);
 }
 
+/* The median of one of `count` blocks of [from, end). */
+static double block_of(const struct looks *l, size_t from, size_t end, size_t block, size_t count)
+{
+    struct kp_sample those = {0};
+    for (size_t i = from + (end - from) * block / count; i < from + (end - from) * (block + 1) / count; i++)
+        kp_sample_add(&those, l->bytes.of[i]);
+    return kp_sample_end(&those, 0.5);
+}
+
+/* Do the largest few rises have most of what [from, end) grows? Memory that comes back once it was freed is none. */
+static bool is_in_stages(const struct looks *l, size_t from, size_t end)
+{
+    const size_t count = end - from < BLOCKS ? end - from : BLOCKS;
+    const double first = block_of(l, from, end, 0, count);
+    double most = first, stages = 0;
+    struct kp_sample rises = {0};
+    for (size_t i = 1; i < count; i++) {
+        const double now = block_of(l, from, end, i, count);
+        kp_sample_add(&rises, fmax(now - most, 0));
+        most = fmax(most, now);
+    }
+    for (size_t i = 0; i < STAGES && i < rises.count; i++)
+        stages += kp_quantile(rises.of, rises.count, 1 - (double)i / (double)(rises.count - 1));
+    free(rises.of);
+    return stages >= STAGED * (most - first);
+}
+
+/* At how many looks did the program have more than ever before? */
+static size_t rises_of(const struct looks *l)
+{
+    size_t rises = 0;
+    double most = l->bytes.of[0];
+    for (size_t i = 1; i < l->bytes.count; i++) {
+        rises += l->bytes.of[i] > most;
+        most = fmax(most, l->bytes.of[i]);
+    }
+    return rises;
+}
+
 /* Bytes a step; 0: it does not grow, or stops to. */
 static double growth_of(const struct looks *l)
 {
@@ -73,7 +115,8 @@ static double growth_of(const struct looks *l)
     if (count < LOOKS_LEAST) return 0;
     const double each = growth_at(l, from, count, 0.5);
     const bool is_steady = growth_at(l, from, count, 0.25) >= STEADY * each &&
-                           growth_at(l, last, count, 0.5) >= STEADY * each && !is_one_piece(l, last, count);
+                           growth_at(l, last, count, 0.5) >= STEADY * each && !is_one_piece(l, last, count) &&
+                           !is_in_stages(l, from, count);
     const double all = each * (l->step.of[count - 1] - l->step.of[from]), of_few = ALL_FEW * l->bytes.of[0];
     const bool is_much = all >= ALL_LEAST && (count >= LOOKS_SURE || all >= of_few);
     return is_steady && each >= GROWS_LEAST && is_much ? each : 0;
@@ -96,7 +139,11 @@ void kp_rules_resident(struct kp_costrules *x)
     const double tensors = of_tensors ? of_tensors->step_bytes : 0;
     if (each > 0 && tensors < EXPLAINED * each) {
         struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = x->out->steps};
-        f.what = KP_TEXT("the program's memory on the host grows with each step (%s)", tensors_text(x, tensors));
+        const size_t rises = rises_of(&looks);
+        if (rises < STEADY * (double)looks.step.count) f.steps = rises;
+        f.what = KP_TEXT("the program's memory on the host grows %s (%s)",
+                         f.steps < x->out->steps ? "in some steps, on average by so much a step" : "with each step",
+                         tensors_text(x, tensors));
         f.change = x->tree->trace->memory_count ? KEEPING_LINE
                                                 : KEEPING_LINE
                        " For tensors alone: kprof run --profile-memory --with-stack ops.";
