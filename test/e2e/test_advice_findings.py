@@ -212,6 +212,15 @@ def test_memory_of_a_line_without_gradients_may_be_a_cache(forward, told, tmp_pa
     assert found["change"].startswith(told) and "functools.lru_cache() a maxsize" in found["change"] and "A tensor as a key is a new key" in found["change"], found
 
 
+@pytest.mark.parametrize("kind, told", [("MultiProcessing", True), ("SingleProcess", False)])
+def test_batches_that_stay_may_be_kept_by_views(kind, told, tmp_path):
+    """One picture of a batch keeps it all; a worker's batch lies in shared memory, and has a file."""
+    trace = advicetraces.keeps(False, name=f"enumerate(DataLoader)#_{kind}DataLoaderIter.__next__")
+    change, = [finding["change"] for finding in advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"] if finding["id"] == "memory-grows"]
+    assert "a view (images[i], a slice) keeps its whole batch, so keep images[i].clone()" in change
+    assert ("each also keeps a file open" in change) == told and "lru_cache" not in change
+
+
 XMMA = "sm80_xmma_gemm_f32f32_{}_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_{}_aligna4_alignc4_execute_kernel__5x_cublas"
 
 

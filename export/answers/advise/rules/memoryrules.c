@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/rules/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/show/units.h"
 
@@ -156,6 +157,14 @@ static const char cached_change[] =
     "That line computes without gradients: a cache, a list or a dict may keep its tensors. " CACHES KEY SHOWN;
 static const char detached_change[] = "That line already detaches, so it keeps tensors without their graph. Keep "
                                       "numbers (.item()), or keep fewer. " CACHES SHOWN;
+#define BATCHES                                                                                                      \
+    "These are batches that the DataLoader gives. What keeps them may be another line: a view (images[i], a slice) " \
+    "keeps its "                                                                                                     \
+    "whole "                                                                                                         \
+    "batch, so keep images[i].clone(). "
+static const char batch_change[] = BATCHES SHOWN;
+static const char worker_change[] = BATCHES "A worker's batch lies in shared memory, and each also keeps a file open "
+                                            "(sharing strategy file_descriptor). " SHOWN;
 
 /* What the program's line does, in any step. Autograd calls detach() itself where it stores a gradient. */
 struct line_use {
@@ -180,8 +189,9 @@ static struct line_use use_of(const struct kp_costrules *x, const char *line)
     return use;
 }
 
-static const char *change_of(const struct kp_costrules *x, const char *line)
+static const char *change_of(const struct kp_costrules *x, const char *where, const char *line)
 {
+    if (where && kp_kineto_is_loader(where)) return kp_loader_has_workers(where) ? worker_change : batch_change;
     const struct line_use use = line ? use_of(x, line) : (struct line_use){0};
     if (use.detaches) return detached_change;
     return use.has_backward && !use.is_trained ? cached_change : keep_change;
@@ -202,7 +212,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     f.is_critical = f.step_bytes >= LEFT_CRITICAL;
     if (f.steps >= LEFT_STEPS * (double)(steps - 1) && f.step_bytes >= LEFT_LEAST && steps >= STEPS_FOR_GROWTH) {
         kp_costplaces_tell(&left.places, x->tree->trace, &f);
-        f.change = change_of(x, f.line);
+        f.change = change_of(x, f.where, f.line);
         kp_costrules_tell(x, &f);
     }
     kp_cost_drop(&left);
