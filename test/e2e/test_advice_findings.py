@@ -375,7 +375,7 @@ def test_what_was_not_recorded_is_told_beside_findings(tmp_path):
 def test_every_finding_has_a_pair_and_is_in_the_manual():
     """Ids as the sources of kprof advise have them: a new finding fails here until a sick trace and a healthy twin exist."""
     sources = "".join(path.read_text() for path in (harness.ROOT / "export/answers/advise").rglob("*.[ch]"))
-    found = set(re.findall(r'(?:\.id = |[,\d]\s+|define KP_FINDING_\w+ )"([a-z]+(?:-[a-z]+)+|recompilation|dependency|float64)"', sources))
+    found = set(re.findall(r'(?:\.id = |\{(?=[^\n]{0,40}", ")|[,\d]\s+|define KP_FINDING_\w+ )"([a-z]+(?:-[a-z]+)+|recompilation|dependency|float64)"', sources))
     of_ranks = {"late-rank"}  # the traces of all ranks tell it: test_ranks.py
     assert len(found) >= 30 and found - of_ranks == set(advicetraces.SICKNESSES) == set(advicetraces.TWINS) and of_ranks < found
     manual = (harness.ROOT / "docs/kprof.1.scd").read_text()

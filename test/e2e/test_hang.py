@@ -405,7 +405,7 @@ def test_under_torchrun_the_rank_that_ended_the_job_is_told_first_with_the_signa
     assert is_told and not others, text
 
 
-@pytest.mark.parametrize("how, by", [("raise", "ended by ValueError at elastic_launched.py:LINE fails, after step 3"), ("kill", "was killed by SIGKILL ")])
+@pytest.mark.parametrize("how, by", [("raise", 'ended by ValueError "a planted one" at elastic_launched.py:LINE fails, after step 3'), ("kill", "was killed by SIGKILL ")])
 def test_a_function_that_torch_started_as_a_rank_is_told_by_its_error_file_and_its_starter(tmp_path, how, by):
     line = next(n for n, text in enumerate((harness.SCRIPTS / "elastic_launched.py").read_text().splitlines(), 1) if text.endswith("# fails"))
     harness.run_kprof("elastic_launched.py", tmp_path / "out", how, schedule="active=1000000", OMP_NUM_THREADS=1, TMPDIR=tmp_path)

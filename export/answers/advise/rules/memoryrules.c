@@ -157,11 +157,9 @@ static const char cached_change[] =
     "That line computes without gradients: a cache, a list or a dict may keep its tensors. " CACHES KEY SHOWN;
 static const char detached_change[] = "That line already detaches, so it keeps tensors without their graph. Keep "
                                       "numbers (.item()), or keep fewer. " CACHES SHOWN;
-#define BATCHES                                                                                                      \
-    "These are batches that the DataLoader gives. What keeps them may be another line: a view (images[i], a slice) " \
-    "keeps its "                                                                                                     \
-    "whole "                                                                                                         \
-    "batch, so keep images[i].clone(). "
+#define BATCHES                                                                        \
+    "These are batches that the DataLoader gives. Another line may keep them: a view " \
+    "(images[i], a slice) keeps its whole batch, so keep images[i].clone(). "
 static const char batch_change[] = BATCHES SHOWN;
 static const char worker_change[] = BATCHES "A worker's batch lies in shared memory, and each also keeps a file open "
                                             "(sharing strategy file_descriptor). " SHOWN;
