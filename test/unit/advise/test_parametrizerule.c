@@ -53,11 +53,37 @@ static void a_weight_behind_a_backward_pass_is_not_again(void **state)
     assert_null(parametrized_find(&a, *state, "nn.Module: ParametrizationList_0", FORWARD_US));
 }
 
+/* Stacks of ops alone show that it costs a step so much, and not which weights they are. */
+static void without_calls_the_share_is_said_and_not_judged(void **state)
+{
+    static const char *const frames[] = {"model.py(20): forward;",
+                                         "torch/nn/utils/parametrize.py(301): forward;model.py(20): forward;"};
+    for (int i = 0; i < 2; i++) {
+        struct little *const t = calloc(1, sizeof *t);
+        char args[128];
+        bool is_said = false;
+        snprintf(args, sizeof args, "\"Call stack\":\"%s\"", frames[i]);
+        for (int step = 0; step < 3; step++) {
+            numbered_step(t, step, STEP_US * step, STEP_US);
+            event(t, "cpu_op", "aten::linalg_matrix_exp", 1, STEP_US * step, FORWARD_US, args);
+        }
+        const struct kp_advice a = advise(t);
+        for (size_t at = 0; at < a.unjudged_count; at++)
+            is_said |= strstr(a.unjudged[at], "whether parametrized weights, 10 % of a step, are") != NULL;
+        assert_int_equal(is_said, i);
+        for (size_t at = 0; at < a.count; at++) assert_string_not_equal(a.findings[at].id, "parametrized-again");
+        little_forget(t);
+        free(t);
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(the_second_time_is_told_with_its_backward),
         LITTLE(another_weight_is_not_again),
+        LITTLE(without_calls_the_share_is_said_and_not_judged),
         LITTLE(a_weight_behind_a_backward_pass_is_not_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "export/answers/advise/opsrules/opsrules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/read/frames/framename.h"
 
@@ -50,12 +51,47 @@ static void node_take(struct weights *w, size_t node)
     kp_cost_add_node(&w->cost, node, 1);
 }
 
+/* ---- without calls of Python ---- */
+
+#define SHOWN_SHARE 0.05 /* of a step */
+
+/* An op that torch runs for a parametrized weight, by its stack. */
+static bool is_of_weight(const struct kp_costrules *x, size_t node, struct kp_keyindex *known)
+{
+    const uint32_t stack = kp_tree_event(x->tree, node)->stack;
+    if (!stack || !kp_costrules_is_outer(x, node) || !kp_costrules_in_steps(x, node)) return false;
+    const size_t before = known->count;
+    bool *const is = kp_keyindex_row(known, stack, &(bool){false}, sizeof *is);
+    if (known->count > before) *is = strstr(kp_kineto_text(x->tree->trace, stack), "torch/nn/utils/parametrize.py(");
+    return *is;
+}
+
+/* Which weights they are, and whether they are computed again, is not known then. */
+static void unjudged_say(struct kp_costrules *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    struct kp_keyindex known = {0};
+    bool *const charged = kp_kineto_zeros(x->tree->count + 1, sizeof *charged);
+    for (size_t i = 0; i < x->tree->count; i++)
+        if ((charged[i] = is_of_weight(x, i, &known))) kp_cost_add_node(&cost, i, 1);
+    kp_cost_add_backward(&cost, charged);
+    const double share = x->out->step_ns > 0 ? kp_cost_mean(&cost) / x->out->step_ns : 0;
+    if (share > SHOWN_SHARE)
+        kp_costrules_unjudged(x, KP_TEXT("whether parametrized weights, %.0f %% of a step, are computed more than once "
+                                         "with the same parameters (kprof run --with-stack 1 --schedule 10-12)",
+                                         100 * share));
+    kp_keyindex_fini(&known);
+    free(charged);
+    kp_cost_drop(&cost);
+}
+
 void kp_rules_parametrized(struct kp_costrules *x)
 {
     const double steps = (double)x->chosen->step_count;
     struct weights w = {.cost = kp_cost_open(x)};
     w.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *w.charged);
     for (size_t i = 0; i < x->tree->count && !x->out->has_gpu; i++) node_take(&w, i);
+    if (!kp_costrules_has_calls(x) && x->tree->trace->has_stacks && !x->out->has_gpu) unjudged_say(x);
     if (w.again) kp_cost_add_backward(&w.cost, w.charged);
     const struct kp_cost_rule rule = {
         0.05, 0, "parametrized-again",
