@@ -51,6 +51,7 @@ void kp_diff_close(struct kp_diff *d)
     for (size_t i = 0; i < d->count; i++) row_fini(&d->rows[i]);
     row_fini(&d->step);
     row_fini(&d->own);
+    row_fini(&d->on_core);
     ranks_close(d);
     for (int side = 0; side < KP_DIFF_SIDES; side++) free(d->sides[side].files);
     free(d->rows);
@@ -247,6 +248,7 @@ void kp_diff_settle(struct kp_diff *d)
     kp_diff_lines_meet(d);
     row_measure(d, &d->step, scratch); /* first: rows ask for its length */
     row_measure(d, &d->own, scratch);
+    row_measure(d, &d->on_core, scratch);
     for (size_t i = 0; i < d->count; i++) row_measure(d, &d->rows[i], scratch);
     free(scratch);
     if (d->count) qsort_r(d->rows, d->count, sizeof *d->rows, row_order, d);
@@ -283,6 +285,15 @@ bool kp_diff_is_core_wait(const struct kp_diff *d, double percent)
     if (d->sides[KP_DIFF_B].has_gpu || wait < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_B] || !(a > 0)) return false;
     const double rest = d->step.middle[KP_DIFF_B] - wait - a;
     return 100 * rest / a <= percent || rest <= d->step.noise;
+}
+
+static bool has_waits(const struct kp_diff_side *s) { return !s->has_gpu && s->has_steps && s->core_had_us > 0; }
+
+bool kp_diff_is_hidden(const struct kp_diff *d)
+{
+    const bool is_known = has_waits(&d->sides[KP_DIFF_A]) && has_waits(&d->sides[KP_DIFF_B]);
+    const uint8_t verdict = d->on_core.verdict;
+    return is_known && d->step.verdict == KP_DIFF_NOISE && (verdict == KP_DIFF_MORE || verdict == KP_DIFF_LESS);
 }
 
 bool kp_diff_sample_percent(const struct kp_diff *d, double *percent)

@@ -96,6 +96,7 @@ struct kp_diff {
     size_t count, capacity;
     struct kp_diff_row step;    /* the length of a step */
     struct kp_diff_row own;     /* that without its wait in collectives */
+    struct kp_diff_row on_core; /* that without its wait for a core */
     struct kp_diff_rank *ranks; /* once settled: those that both sides have, by number */
     size_t rank_count, rank_capacity;
     size_t group_from[KP_DIFF_GROUPS + 1]; /* once settled: rows by group, the largest change first */
@@ -130,6 +131,8 @@ double kp_diff_core_wait(const struct kp_diff *d, int side);
 /* Whether the change is no more than `percent`, or noise, without these waits, of which B has much. Of steps of a GPU:
  * false. */
 bool kp_diff_is_core_wait(const struct kp_diff *d, double percent);
+/* Whether waits for a core hide a change of the step: it is within the noise, and not without them. */
+bool kp_diff_is_hidden(const struct kp_diff *d);
 /* The change of the time a sample takes, in percent. False: the sides' batches are the same, or one is not known. */
 bool kp_diff_sample_percent(const struct kp_diff *d, double *percent);
 /* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */
@@ -163,6 +166,8 @@ void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double
 void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
                     bool is_part);
 bool kp_diff_gpu_worked(const struct kp_tree *tree);
+/* Adds steps without their waits for a core, ns, to one trace's own comparison. */
+void kp_diff_waits_add(struct kp_diff *one, int side, const struct kp_step *steps, const double *waits, size_t count);
 void kp_diff_head_take(struct kp_diff *d, const struct kp_diff *one, int side, const struct kp_kineto *trace,
                        const char *label);
 /* diffranks.c: adds a trace's own comparison, `one`, to a side, and to that of its rank */

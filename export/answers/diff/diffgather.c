@@ -332,6 +332,12 @@ void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, con
     free(g.names.of);
 }
 
+void kp_diff_waits_add(struct kp_diff *one, int side, const struct kp_step *steps, const double *waits, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        kp_diff_sample_add(&one->on_core, side, i, (double)steps[i].inside_ns - waits[i]);
+}
+
 static void row_merge(struct kp_diff_row *to, const struct kp_diff_row *from, int side, size_t first)
 {
     for (size_t i = 0; i < from->filled[side]; i++) kp_diff_sample_add(to, side, first + i, from->values[side][i]);
@@ -351,6 +357,7 @@ void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side)
     }
     row_merge(&d->step, &from->step, side, to->samples);
     row_merge(&d->own, &from->own, side, to->samples);
+    row_merge(&d->on_core, &from->on_core, side, to->samples);
     to->samples += had->samples;
     to->ops += had->ops;
     kp_diff_batches_merge(&to->batches, &had->batches);

@@ -100,6 +100,13 @@ KP_FIELDS(rank, struct kp_diff_rank, RANK)
     F(BOOL, no_op_in_rows, r->is_gap_in_rows)
 KP_FIELDS(explained, struct kp_diff_explained, EXPLAINED)
 
+/* NULL: waits for a core hide no change of the step. */
+static const struct diffjson_item *on_core(const struct kp_diff *d, struct diffjson_item *room)
+{
+    *room = (struct diffjson_item){d, NULL, &d->on_core};
+    return kp_diff_is_hidden(d) ? room : NULL;
+}
+
 #define GROUP(group) \
     (row, r->group_from[KP_DIFF_##group + 1] - r->group_from[KP_DIFF_##group], \
      &(struct diffjson_item){r, NULL, &r->rows[r->group_from[KP_DIFF_##group] + i]})
@@ -108,6 +115,7 @@ KP_FIELDS(explained, struct kp_diff_explained, EXPLAINED)
     F(OBJECT, a, (side, &(struct diffjson_item){r, &r->sides[KP_DIFF_A], NULL})) \
     F(OBJECT, b, (side, &(struct diffjson_item){r, &r->sides[KP_DIFF_B], NULL})) \
     F(OBJECT, step, (step, r)) \
+    F(MAYBE_OBJECT, on_core, (amounts, on_core(r, &(struct diffjson_item){0}))) \
     F(MAYBE_OBJECT, explained, (explained, explained(r, &(struct kp_diff_explained){0}))) \
     F(MAYBE_WHOLE, rank_most, rank_most(r)) \
     F(LIST, ranks, (rank, r->rank_count, &r->ranks[i])) \

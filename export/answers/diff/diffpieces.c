@@ -9,12 +9,15 @@
 
 #include <stdlib.h>
 
+#include "export/read/facts/nocore.h"
 #include "export/read/tree/treepieces.h"
 
 struct kp_diffpieces {
     struct kp_treepieces *trees;
     struct kp_diff own; /* of this trace alone */
     int side;
+    struct kp_step *steps;
+    size_t step_count, step_capacity;
     bool has_steps, is_gpu, has_piece;
 };
 
@@ -35,6 +38,8 @@ static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen
     p->has_steps |= chosen->step_count != 0;
     p->has_piece = true;
     p->is_gpu = is_gpu;
+    for (size_t i = 0; i < chosen->step_count; i++)
+        *KP_KINETO_NEXT(p->steps, p->step_count, p->step_capacity) = chosen->steps[i];
     if (chosen->step_count || !p->has_steps) kp_diff_gather(&p->own, p->side, tree, chosen, !p->has_steps);
     return true;
 }
@@ -53,10 +58,20 @@ void kp_diffpieces_close(struct kp_diffpieces *p)
 {
     kp_treepieces_close(p->trees);
     kp_diff_close(&p->own);
+    free(p->steps);
     free(p);
 }
 
 struct kp_kineto_pieces *kp_diffpieces_reading(struct kp_diffpieces *p) { return kp_treepieces_reading(p->trees); }
+
+/* The list of waits comes behind the events. */
+static void waits_take(struct kp_diffpieces *p, const struct kp_kineto *rest)
+{
+    double *const waits = kp_kineto_zeros(p->step_count + 1, sizeof *waits);
+    (void)kp_nocore_of(waits, rest, p->steps, p->step_count);
+    kp_diff_waits_add(&p->own, p->side, p->steps, waits, p->step_count);
+    free(waits);
+}
 
 bool kp_diffpieces_end(struct kp_diffpieces *p, struct kp_kineto *rest, struct kp_diff *into, const char *label)
 {
@@ -64,6 +79,7 @@ bool kp_diffpieces_end(struct kp_diffpieces *p, struct kp_kineto *rest, struct k
     if (!p->has_steps) p->own.sides[p->side].samples = 1;
     p->own.sides[p->side].has_gpu = p->is_gpu;
     p->own.sides[p->side].has_steps = p->has_steps;
+    waits_take(p, rest);
     kp_diff_take(into, &p->own, p->side, rest, label);
     return true;
 }

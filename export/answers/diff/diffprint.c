@@ -216,9 +216,8 @@ static const char *sample_word(const struct kp_diff *d)
 }
 
 /* How sure the change is: by its interval, by pairs of steps though it is small, or by what steps differ by. */
-static void surety_put(FILE *out, const struct kp_diff *d)
+static void surety_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *step)
 {
-    const struct kp_diff_row *const step = &d->step;
     if (step->verdict == KP_DIFF_UNKNOWN) fprintf(out, "Record at least 3 %ss per side\n", sample_word(d));
     else if (step->has_interval)
         fprintf(out, "99 %% confidence: %s to %s\n", change_ms(step->low), change_ms(step->high));
@@ -227,10 +226,27 @@ static void surety_put(FILE *out, const struct kp_diff *d)
     else fprintf(out, "Steps of one run differ by up to %s\n", kp_units_ms(step->noise));
 }
 
+/* The work changed, though steps differ by more among themselves, as they wait for cores. */
+static void hidden_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_row *const on_core = &d->on_core;
+    const double a = on_core->middle[KP_DIFF_A];
+    fprintf(out, "change       %s without waits for a CPU core: %s per step (%+.1f %%). ",
+            kp_diff_verdict_text(on_core), change_ms(on_core->change), a > 0 ? 100 * on_core->change / a : 0);
+    surety_put(out, d, on_core);
+    fprintf(out, "             With these waits %s (%+.1f %%), which is within noise\n", change_ms(d->step.change),
+            kp_diff_percent(d));
+}
+
 static void change_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_row *step = &d->step;
     double unused, without;
+    if (kp_diff_is_hidden(d)) {
+        hidden_put(out, d);
+        sample_change_put(out, d);
+        return;
+    }
     const bool is_sure = step->verdict == KP_DIFF_MORE || step->verdict == KP_DIFF_LESS;
     const bool is_of_waits = is_sure && is_step_of_waits(d, &without);
     const bool is_step = kp_diff_sample_percent(d, &unused); /* the verdict is of the step alone */
@@ -240,7 +256,7 @@ static void change_put(FILE *out, const struct kp_diff *d)
             : is_sure                        ? kp_diff_verdict_text(step)
                                              : NO_CHANGE,
             change_ms(step->change), sample_word(d), kp_diff_percent(d));
-    surety_put(out, d);
+    surety_put(out, d, step);
     if (is_of_waits) fprintf(out, WITHOUT_WAITS, without);
     if (is_sure && kp_diff_may_be_the_machine(d))
         fputs("             In one run a busier machine looks the same. To be certain, record both again: kprof diff "

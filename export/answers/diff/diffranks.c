@@ -27,10 +27,15 @@ void kp_diff_take(struct kp_diff *d, const struct kp_diff *one, int side, const 
 }
 
 /* Some steps did not wait as all did. */
-static void core_take(struct kp_diff_side *one, const struct kp_tree *tree, const struct kp_chosen *chosen)
+static void core_take(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
+    struct kp_diff_side *const one = &d->sides[side];
     struct kp_nocore_times times;
     if (!chosen->step_count) return;
+    double *const waits = kp_kineto_zeros(chosen->step_count, sizeof *waits);
+    (void)kp_nocore_of_some(waits, tree, chosen->steps, chosen->step_count);
+    kp_diff_waits_add(d, side, chosen->steps, waits, chosen->step_count);
+    free(waits);
     kp_nocore_times_of_some(&times, tree, chosen->steps, chosen->step_count);
     one->has_core = true;
     one->core_had_us = times.is_of_all ? 0 : times.had_ns / 1e3;
@@ -43,7 +48,7 @@ void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const 
     struct kp_diff one;
     kp_diff_open(&one);
     kp_diff_gather(&one, side, tree, chosen, false);
-    core_take(&one.sides[side], tree, chosen);
+    core_take(&one, side, tree, chosen);
     one.sides[side].has_gpu = kp_diff_gpu_worked(tree);
     one.sides[side].has_steps = chosen->step_count != 0;
     kp_diff_take(d, &one, side, tree->trace, label);

@@ -456,6 +456,48 @@ static void a_row_is_no_surer_than_the_head(void **state)
     }
 }
 
+/* Steps that compute for 2 ms and some more us each, and wait for a core for 0 to 36 ms. */
+static void crowded_add(struct kp_diff *d, int side, int more_us)
+{
+    enum { CROWDED = 25 };
+    struct kp_diff_side *const s = &d->sides[side];
+    struct kp_step steps[CROWDED] = {{0}};
+    double waits[CROWDED];
+    for (size_t i = 0; i < CROWDED; i++) {
+        waits[i] = 1e6 * (double)(i * 7 % 13 * 3);
+        steps[i].inside_ns = (int64_t)waits[i] + 2000000 + 1000 * (int64_t)(i % 3) + 1000 * (int64_t)more_us;
+        kp_diff_sample_add(&d->step, side, i, (double)steps[i].inside_ns);
+    }
+    kp_diff_waits_add(d, side, steps, waits, CROWDED);
+    s->samples = CROWDED;
+    s->has_steps = true;
+    s->core_had_us = 25 * 2000;
+    s->core_waited_us = 25 * 18000;
+}
+
+static void waits_for_a_core_hide_no_change_of_the_program(void **state)
+{
+    struct kp_diff d;
+    (void)state;
+    for (int more_us = 0; more_us <= 5000; more_us += 5000) {
+        kp_diff_open(&d);
+        crowded_add(&d, KP_DIFF_A, 0);
+        crowded_add(&d, KP_DIFF_B, more_us);
+        kp_diff_settle(&d);
+        assert_int_equal(d.step.verdict, KP_DIFF_NOISE);
+        assert_int_equal(kp_diff_is_hidden(&d), more_us > 0);
+        char *text = printed(&d);
+        assert_int_equal(
+            strstr(text, "change       slower without waits for a CPU core: +5.00 ms per step (+249.9 %). ") &&
+                strstr(text, "             With these waits +5.00 ms ("),
+            more_us > 0);
+        free(text);
+        d.sides[KP_DIFF_A].core_had_us = 0; /* A does not tell */
+        assert_false(kp_diff_is_hidden(&d));
+        kp_diff_close(&d);
+    }
+}
+
 /* A step of B lasts 30 us longer, of which it waits 25 for a core. */
 static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
 {
@@ -623,6 +665,7 @@ int main(void)
         cmocka_unit_test(another_batch_is_told_by_sample),
         cmocka_unit_test(a_sample_that_waits_for_no_core_any_more_is_not_faster),
         cmocka_unit_test(a_wait_for_a_core_is_no_change_of_the_program),
+        cmocka_unit_test(waits_for_a_core_hide_no_change_of_the_program),
         cmocka_unit_test(one_batch_or_an_unknown_one_claims_nothing),
         cmocka_unit_test(the_largest_change_is_a_row_where_it_is_within_noise),
         cmocka_unit_test(the_column_has_what_the_verdict_goes_by),
