@@ -106,18 +106,22 @@ static const char *text_of(const void *type, const void *value)
     return text ? text : "";
 }
 
-/* Behind "[enforce fail at alloc_cpu.cpp:127] err == 0. ", by which c10 begins. */
-static const char *enforced(const char *text)
+/*
+ * Behind where in their own source libraries of C++ were: "[/x/gloo/transport/tcp/pair.cc:547] " of gloo, and
+ * "[enforce fail at alloc_cpu.cpp:127] err == 0. " of c10.
+ */
+static const char *said_of(const char *text)
 {
-    const char *const condition = strncmp(text, "[enforce fail at ", 17) == 0 ? strstr(text, "] ") : NULL;
-    const char *const said = condition ? strstr(condition, ". ") : NULL;
-    return said && said[2] ? said + 2 : text;
+    const char *const end = *text == '[' ? strstr(text, "] ") : NULL, *const source = end ? strstr(text, ".c") : NULL;
+    if (!source || source > end) return text;
+    const char *const condition = strncmp(text, "[enforce fail at ", 17) == 0 ? strstr(end, ". ") : NULL;
+    return condition && condition[2] ? condition + 2 : end + 2;
 }
 
 /* Copies its first line, or the begin of it. */
 static void text_copy(char out[KP_ENDS_TEXT_BYTES], const char *text)
 {
-    text = enforced(text + strspn(text, " \t\r\n"));
+    text = said_of(text + strspn(text, " \t\r\n"));
     size_t n = strcspn(text, "\r\n");
     const bool is_cut = n > KP_ENDS_TEXT_MOST;
     if (is_cut) n = KP_ENDS_TEXT_MOST;

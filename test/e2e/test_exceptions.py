@@ -18,6 +18,8 @@ ENDS = {  # script: (what ends it, and its line; what that came from)
     "raise ValueError('Caught KeyError in worker 1.\\nOriginal Traceback (most recent call last):\\n  File \"data.py\", line 7, in get\\n    x\\nKeyError: 3\\n')":
         ('ValueError "Caught KeyError in worker 1."', "1 <module>", 'KeyError "3" at data.py:7 get'),
     "raise RuntimeError('[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: no memory')": ('RuntimeError "DefaultCPUAllocator: no memory"', "1 <module>", None),
+    "raise RuntimeError('[/x/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:42526')": ('RuntimeError "Connection closed by peer [127.0.0.1]:42526"', "1 <module>", None),
+    "raise ValueError('[1, 2] is no size')": ('ValueError "[1, 2] is no size"', "1 <module>", None),
     "def main(): sys.exit(3)\nmain()": ("exit status 3", "1 main", None),
     "def main(): sys.exit('loss is nan')\nfor i in range(99):\n    if i == 98: main()": ("exit status 1", "1 main", None),
     "def main():\n    try: {}['lr']\n    except KeyError: traceback.print_exc(); sys.exit(4)\nmain()": ('KeyError "lr"', "2 main", None),
