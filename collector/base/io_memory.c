@@ -170,6 +170,12 @@ uint64_t kp_io_resident(void)
     return bytes[1] > bytes[2] ? bytes[1] - bytes[2] : 0;
 }
 
+uint64_t kp_io_open_files(void)
+{
+    struct stat st;
+    return kp_io_stat("/proc/self/fd", &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
 int kp_io_lock_pages(void *p, size_t bytes, bool on_fault)
 {
     int rc = kp_fail_point("mlock");

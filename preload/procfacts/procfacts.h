@@ -66,8 +66,8 @@ bool kp_procfacts_starts_ranks(const char *script);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */
 void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room);
 
-/* residents.c: how much memory the program has at the ends of a window's steps. procfacts.c calls it, under the
- * window's lock. */
+/* residents.c: how much memory and how many open files the program has at the ends of a window's steps. procfacts.c
+ * calls it, under the window's lock. */
 void kp_residents_begin(uint32_t window, uint64_t now_ns); /* the window's steps begin, or begin again */
 void kp_residents_step(uint64_t step, uint64_t now_ns);    /* a step ended: looks, where the last look is old enough */
 void kp_residents_note(void);                              /* writes what is not yet in the spool: the window closes */

@@ -595,6 +595,13 @@ def resides(kb):
     return trace
 
 
+def leaves_open(files, steps=80):
+    """So many files a step stay open."""
+    trace = on_cpu(4, file_steps=",".join(f"{step}:{int(40 + files * step)}" for step in range(steps)))
+    trace.cost = 0
+    return trace
+
+
 def keeps(is_freed, size=1 << 20, steps=6, name="aten::cat"):
     """Each step allocates `size` bytes."""
     trace = Trace(kprof=CALM, cost=size)
@@ -721,6 +728,7 @@ SICKNESSES = {
     "waits-in-step": lambda: sleeps(None, 8000),
     "gil-wait": lambda: sleeps(None, 8000, others=9000, gap=False),
     "resident-grows": lambda: resides(400),
+    "open-files-grow": lambda: leaves_open(1),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
     "slower-steps": lambda: lasts(DRIFT, 1000, cost=sum(us - DRIFT[0] for us in DRIFT) / len(DRIFT)),
@@ -790,6 +798,7 @@ TWINS = {
     "waits-in-step": lambda: sleeps(None, 900),
     "gil-wait": lambda: sleeps(None, 900, others=9000, gap=False),
     "resident-grows": lambda: resides(2),
+    "open-files-grow": lambda: leaves_open(0.05),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),
     "slower-steps": lambda: lasts([1000 + 50 * (i % 3) for i in range(12)], 1000),

@@ -14,7 +14,7 @@ import pagedata
 from test_advise import own_line
 
 BY_OTHERS = {"slow-steps", "slower-steps", "too-many-threads"}  # other programs on this machine may cause these
-OF_TIME = [name for name in advicetraces.SICKNESSES if not name.startswith("memory-") and name not in ("too-many-threads", "tokens-again", "resident-grows")]
+OF_TIME = [name for name in advicetraces.SICKNESSES if not name.startswith("memory-") and name not in ("too-many-threads", "tokens-again", "resident-grows", "open-files-grow")]
 
 
 def advised(path):
@@ -29,7 +29,7 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
     advice = advised(trace.write(tmp_path / "sick.pt.trace.json"))
     assert [finding["id"] for finding in advice["findings"]] == [name], advice
     found = advice["findings"][0]
-    assert found["line"] == (None if name in ("too-many-threads", "shared-gpu", "page-faults", "gil-wait", "resident-grows") else "train.py:12 sick")
+    assert found["line"] == (None if name in ("too-many-threads", "shared-gpu", "page-faults", "gil-wait", "resident-grows", "open-files-grow") else "train.py:12 sick")
     if name in OF_TIME:
         assert found["step_ms"] * 1000 == pytest.approx(trace.cost, rel=0.2)
         assert found["step_bytes"] == 0

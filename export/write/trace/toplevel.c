@@ -372,6 +372,7 @@ static void ours_write(struct kp_trace *t)
     core_write(t);
     of_steps_write(t, "core_steps");     /* us that they waited for a core */
     of_steps_write(t, "resident_steps"); /* KB of memory at their ends */
+    of_steps_write(t, "file_steps");     /* how many files are open then */
     bare_write(t);
     faults_write(t);
     busy_write(t);

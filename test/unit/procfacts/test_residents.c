@@ -4,21 +4,23 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
 #include "test/unit/window/window_fixture.h"
 
 #define MS UINT64_C(1000000)
 
-/* Reads "17:60000,22:61000" of a window's notes. Returns how many there are. */
-static size_t looks_of(uint32_t window, long *steps, long *kb, size_t most)
+/* Reads "17:60000,22:61000" of a window's notes of that name. Returns how many there are. */
+static size_t list_of(const char *name, uint32_t window, long *steps, long *kb, size_t most)
 {
     struct kp_reader *r;
     char why[200], key[40];
     size_t count = 0;
     assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     for (uint32_t part = 0;; part++) {
-        snprintf(key, sizeof key, "resident_steps.%u.%u", window, part);
+        snprintf(key, sizeof key, "%s.%u.%u", name, window, part);
         const char *at = kp_reader_text(r, key);
         if (!at) break;
         for (; *at && count < most; count++) {
@@ -31,6 +33,11 @@ static size_t looks_of(uint32_t window, long *steps, long *kb, size_t most)
     }
     kp_reader_close(r);
     return count;
+}
+
+static size_t looks_of(uint32_t window, long *steps, long *kb, size_t most)
+{
+    return list_of("resident_steps", window, steps, kb, most);
 }
 
 static void what_a_step_takes_is_seen_at_its_end(void **state)
@@ -53,6 +60,24 @@ static void what_a_step_takes_is_seen_at_its_end(void **state)
     assert_int_equal(steps[0], 4);
     assert_int_equal(steps[1], 6);
     assert_in_range(kb[1] - kb[0], TAKEN / 1024 - 2048, TAKEN / 1024 + 2048);
+}
+
+static void files_that_a_step_leaves_open_are_counted(void **state)
+{
+    enum { LEFT = 3 };
+    long steps[8] = {0}, files[8] = {0};
+    int left[LEFT];
+    (void)state;
+    if (!kp_io_open_files()) skip(); /* before Linux 6.2 */
+    kp_residents_begin(2, 0);
+    kp_residents_step(4, 10 * MS);
+    for (int i = 0; i < LEFT; i++) left[i] = dup(STDERR_FILENO);
+    kp_residents_step(6, 15 * MS);
+    for (int i = 0; i < LEFT; i++) close(left[i]);
+    kp_residents_note();
+    assert_int_equal(list_of("file_steps", 2, steps, files, 8), 2);
+    assert_int_equal(steps[1], 6);
+    assert_int_equal(files[1] - files[0], LEFT);
 }
 
 /* Its last note is a tenth of a second old, as that of its waits for a core is. */
@@ -92,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_step_takes_is_seen_at_its_end),
+        cmocka_unit_test(files_that_a_step_leaves_open_are_counted),
         cmocka_unit_test(a_killed_process_leaves_the_memory_of_its_steps),
         cmocka_unit_test(looks_come_a_thousandth_of_the_window_apart),
     };

@@ -18,6 +18,7 @@
 #define KP_FINDING_FAULTS "page-faults"
 #define KP_FINDING_GROWS "memory-grows"
 #define KP_FINDING_RESIDENT "resident-grows"
+#define KP_FINDING_FILES "open-files-grow"
 #define KP_FINDING_NO_OP "no-op-runs"
 #define KP_FINDING_INPUT "input-in-step"
 #define KP_FINDING_GIL "gil-wait"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * residentrule.c - memory of the host that grows from step to step, whoever takes it
+ * residentrule.c - memory of the host that grows from step to step, whoever takes it, and files that stay open
  *
  * The recorder looks at the program's memory where steps end (preload/procfacts/residents.c). A cache that fills, or a
  * heap that finds its size, grows and then stops. So the first quarter is left out, the growth must be there in most
@@ -19,6 +19,7 @@
 enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3 };
 #define GROWS_LEAST (16.0 * 1024) /* a step: what is less is a heap in pieces */
 #define GROWS_CRITICAL (64.0 * 1024)
+#define FILES_CRITICAL 0.5            /* a step */
 #define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
 #define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
 #define STEADY 0.5    /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
@@ -28,21 +29,25 @@ enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3
 #define KEEPING_LINE "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
 
 struct looks {
-    struct kp_sample step, bytes; /* in the order of the looks */
+    struct kp_sample step, bytes; /* in the order of the looks; bytes: or how many files are open */
 };
+struct growth_bounds {
+    double each, all, of_first; /* a step, in all, and of what there was at first where the looks are few: at least */
+};
+static const struct growth_bounds of_memory = {GROWS_LEAST, ALL_LEAST, ALL_FEW}, of_files = {0.1, 24, 0.5};
 
-/* Reads "17:60000,22:61000", KB at the ends of steps, of all windows that were put behind one another. */
-static struct looks looks_read(const struct kp_kineto *trace)
+/* Reads "17:60000,22:61000", so many `units` at the ends of steps, of all windows that were put behind one another. */
+static struct looks looks_read(const struct kp_kineto *trace, const char *fact, double units)
 {
     struct looks l = {0};
     for (size_t i = 0; i < trace->fact_count; i++) {
         const char *at = kp_kineto_text(trace, trace->facts[i].text);
-        if (strcmp(kp_kineto_text(trace, trace->facts[i].path), "kprof.resident_steps") != 0) continue;
+        if (strcmp(kp_kineto_text(trace, trace->facts[i].path), fact) != 0) continue;
         for (char *end; *at; at = *end == ',' ? end + 1 : end) {
             const double step = strtod(at, &end);
             if (end == at || *end != ':') break;
             kp_sample_add(&l.step, step);
-            kp_sample_add(&l.bytes, 1024 * strtod(end + 1, &end));
+            kp_sample_add(&l.bytes, units * strtod(end + 1, &end));
         }
     }
     return l;
@@ -108,8 +113,8 @@ static size_t rises_of(const struct looks *l)
     return rises;
 }
 
-/* Bytes a step; 0: it does not grow, or stops to. */
-static double growth_of(const struct looks *l)
+/* So much a step; 0: it does not grow, or stops to. */
+static double growth_of(const struct looks *l, const struct growth_bounds *least)
 {
     const size_t count = l->step.count, from = count / WARM_PART, last = count - (count - from) / 2;
     if (count < LOOKS_LEAST) return 0;
@@ -117,9 +122,9 @@ static double growth_of(const struct looks *l)
     const bool is_steady = growth_at(l, from, count, 0.25) >= STEADY * each &&
                            growth_at(l, last, count, 0.5) >= STEADY * each && !is_one_piece(l, last, count) &&
                            !is_in_stages(l, from, count);
-    const double all = each * (l->step.of[count - 1] - l->step.of[from]), of_few = ALL_FEW * l->bytes.of[0];
-    const bool is_much = all >= ALL_LEAST && (count >= LOOKS_SURE || all >= of_few);
-    return is_steady && each >= GROWS_LEAST && is_much ? each : 0;
+    const double all = each * (l->step.of[count - 1] - l->step.of[from]), of_few = least->of_first * l->bytes.of[0];
+    const bool is_much = all >= least->all && (count >= LOOKS_SURE || all >= of_few);
+    return is_steady && each >= least->each && is_much ? each : 0;
 }
 
 static const char *tensors_text(const struct kp_costrules *x, double tensors)
@@ -133,9 +138,10 @@ static const char *tensors_text(const struct kp_costrules *x, double tensors)
 
 void kp_rules_resident(struct kp_costrules *x)
 {
-    struct looks looks = looks_read(x->tree->trace);
+    struct looks looks = looks_read(x->tree->trace, "kprof.resident_steps", 1024);
     const struct kp_finding *const of_tensors = kp_costrules_find(x, KP_FINDING_GROWS);
-    const double each = x->tree->trace->has_heap ? 0 : growth_of(&looks); /* a traced heap tells it by line */
+    const double each =
+        x->tree->trace->has_heap ? 0 : growth_of(&looks, &of_memory); /* a traced heap tells it by line */
     const double tensors = of_tensors ? of_tensors->step_bytes : 0;
     if (each > 0 && tensors < EXPLAINED * each) {
         struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = x->out->steps};
@@ -148,6 +154,30 @@ void kp_rules_resident(struct kp_costrules *x)
                                                 : KEEPING_LINE
                        " For tensors alone: kprof run --profile-memory --with-stack ops.";
         f.is_critical = each >= GROWS_CRITICAL;
+        kp_costrules_tell(x, &f);
+    }
+    free(looks.step.of);
+    free(looks.bytes.of);
+}
+
+/* Each batch of a DataLoader's worker that is kept has a file: its memory. */
+void kp_rules_open_files(struct kp_costrules *x)
+{
+    struct looks looks = looks_read(x->tree->trace, "kprof.file_steps", 1);
+    const double each = growth_of(&looks, &of_files);
+    if (each > 0) {
+        struct kp_finding f = {.id = KP_FINDING_FILES, .steps = x->out->steps};
+        const size_t rises = rises_of(&looks);
+        if (rises < STEADY * (double)looks.step.count) f.steps = rises;
+        f.what =
+            KP_TEXT("the program opens files that stay open, %.2g per step: %.0f are open at first and %.0f in the "
+                    "end",
+                    each, looks.bytes.of[0], looks.bytes.of[looks.bytes.count - 1]);
+        f.change =
+            "At its limit (ulimit -n) it fails with \"Too many open files\". A batch of a DataLoader's worker that "
+            "is kept, also by a view of it, keeps a file of shared memory open: keep copies (.clone()). Else "
+            "close what is opened: with open(...) as file. ls -l /proc/PID/fd names the files.";
+        f.is_critical = each >= FILES_CRITICAL;
         kp_costrules_tell(x, &f);
     }
     free(looks.step.of);

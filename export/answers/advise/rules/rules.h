@@ -17,6 +17,7 @@ void kp_rules_pycalls(struct kp_costrules *rules);    /* pycallrules.c: before k
 void kp_rules_steps(struct kp_costrules *rules);      /* steprules.c */
 void kp_rules_memory(struct kp_costrules *rules);     /* memoryrules.c */
 void kp_rules_resident(struct kp_costrules *rules);   /* residentrule.c */
+void kp_rules_open_files(struct kp_costrules *rules); /* residentrule.c */
 void kp_rules_host(struct kp_costrules *rules);       /* hostrules.c */
 void kp_rules_threads(struct kp_costrules *rules);    /* threadrules.c */
 void kp_rules_each_step(struct kp_costrules *rules);  /* hostrules.c: what the host does in every step */
