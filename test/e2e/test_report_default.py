@@ -403,6 +403,7 @@ def test_a_large_trace_has_its_prompts_in_the_head(tmp_path, shapes):
         put = lambda name, ts, us, cat="cpu_op", **args: events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": us, "args": args})
         put(f"ProfilerStep#{step}", at, times * 20_000 - 5, "user_annotation")
         put("aten::embedding", at + 1, 2, **({"Input Dims": [[64, 8], [1, 5 if times > 1 else 1], []]} if shapes else {}))
+        put("aten::argmax", at + 5, 2)
         for i in range(1800):
             put("aten::addmm", at + 10 + times * i * 10, times * 9)
         at += times * 20_000

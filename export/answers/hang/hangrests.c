@@ -7,6 +7,9 @@
  */
 #include "export/answers/hang/hangrests.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <string.h>
 
 #include "export/answers/hang/hangjudge.h"
@@ -69,9 +72,13 @@ bool kp_hang_rests(const struct kp_hang_process *now, const struct kp_hang_proce
     if (now->state != KP_HANG_TOLD || before->state != KP_HANG_TOLD || now->step != before->step) return false;
     if (!is_main_waiting(main) || !was || is_working(main) || !is_same_place(main, was)) return false;
     if (may_any_go_on(now) || may_any_go_on(before)) return false;
-    FILE *const to = fmemopen(where, bytes, "w");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *const to = open_memstream(&text, &length);
     if (!to) return false;
     kp_hang_spot_put(to, now, &spot);
     fclose(to);
+    snprintf(where, bytes, "%s", text);
+    free(text);
     return true;
 }
