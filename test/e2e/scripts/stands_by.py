@@ -78,12 +78,14 @@ def raises():
 
 
 def by_lost_exception():
-    ThreadPoolExecutor(1).submit(raises)
+    pool = ThreadPoolExecutor(1)  # kept: its thread ends with it
+    pool.submit(raises)
     queue.Queue().get()
 
 
 def by_busy_thread():
-    ThreadPoolExecutor(1).submit(time.sleep, 600)
+    pool = ThreadPoolExecutor(1)
+    pool.submit(time.sleep, 600)
     queue.Queue().get()
 
 

@@ -44,6 +44,7 @@ static void a_value_that_an_op_reads_for_itself_is_no_read_of_the_program_withou
     trace_of(t, "op aten::std 10 20; op aten::item 12 10; op aten::_local_scalar_dense 13 5; "
                 "op aten::allclose 40 20; op aten::item 45 5; op aten::item 70 5");
     assert_int_equal(count(t), 2);
+    little_forget(t);
     event(t, "kernel", "gemm", 7, 80, 5, "\"device\":0,\"stream\":7,\"correlation\":5");
     assert_int_equal(count(t), 3);
 }
