@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <string.h>
 
 #include "export/answers/hang/hangjudge.h"

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "export/read/facts/namefacts.h"
+#include "export/show/shapetext.h"
 #include "export/show/units.h"
 
 #define OPS_SHARE 0.75    /* of the growth of a step: in ops */
@@ -38,23 +39,6 @@ struct larger {
     bool has_shapes;
 };
 
-/* All elements of "[[32, 3, 64, 64], [], [10]]". */
-static double elements_of(const char *shapes)
-{
-    double all = 0, of = 0;
-    for (const char *at = shapes; *at; at++) {
-        if (*at == '[') of = 0;
-        else if (*at == ']') all += of, of = 0;
-        else if (*at >= '0' && *at <= '9') {
-            char *end;
-            const double size = strtod(at, &end);
-            of = of > 0 ? of * size : size;
-            at = end - 1;
-        }
-    }
-    return all;
-}
-
 static void op_add(struct larger *g, size_t i, int late, double on_core)
 {
     const struct kp_tree *const tree = g->x->tree;
@@ -68,11 +52,13 @@ static void op_add(struct larger *g, size_t i, int late, double on_core)
     struct op_growth *const op =
         kp_keyindex_row(&g->ops, (uint64_t)e->name << 32 | kp_costplace_line(tree, (int32_t)i), &first, sizeof first);
     const uint32_t shapes = kp_kineto_shapes(e);
+    double elements = 0, largest;
     if (op->node[late] < 0) op->node[late] = (int32_t)i;
     op->ns[late] += ns;
     op->count[late]++;
     g->ns[late] += ns;
-    if (shapes) op->elements[late] += elements_of(kp_kineto_text(tree->trace, shapes));
+    if (shapes) kp_shapetext_numbers(kp_kineto_text(tree->trace, shapes), &elements, &largest);
+    op->elements[late] += elements;
     g->has_shapes |= shapes != 0;
 }
 
