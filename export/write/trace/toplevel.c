@@ -243,6 +243,13 @@ static void of_steps_write(struct kp_trace *t, const char *name)
     if (parts) kp_json_char(&t->json, '"');
 }
 
+static void lists_write(struct kp_trace *t)
+{
+    of_steps_write(t, "core_steps");     /* us that they waited for a core */
+    of_steps_write(t, "resident_steps"); /* KB of memory at their ends */
+    of_steps_write(t, "file_steps");     /* how many files are open then */
+}
+
 /* "COUNT,US,ALL,ALL_US,LONG,LONG_US": of steps before the window, in which nothing was recorded, the median of the last
  * ones; where some are long, how many there are in all, and how long they last (baresteps.h). */
 static void bare_write(struct kp_trace *t)
@@ -370,9 +377,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     core_write(t);
-    of_steps_write(t, "core_steps");     /* us that they waited for a core */
-    of_steps_write(t, "resident_steps"); /* KB of memory at their ends */
-    of_steps_write(t, "file_steps");     /* how many files are open then */
+    lists_write(t);
     bare_write(t);
     faults_write(t);
     busy_write(t);

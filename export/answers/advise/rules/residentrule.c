@@ -113,6 +113,19 @@ static size_t rises_of(const struct looks *l)
     return rises;
 }
 
+/* In how many steps it grows: in all, or in those few. */
+static size_t steps_of(const struct kp_costrules *x, const struct looks *l)
+{
+    const size_t rises = rises_of(l);
+    return rises < STEADY * (double)l->step.count ? rises : x->out->steps;
+}
+
+static void looks_free(struct looks *l)
+{
+    free(l->step.of);
+    free(l->bytes.of);
+}
+
 /* So much a step; 0: it does not grow, or stops to. */
 static double growth_of(const struct looks *l, const struct growth_bounds *least)
 {
@@ -144,9 +157,8 @@ void kp_rules_resident(struct kp_costrules *x)
         x->tree->trace->has_heap ? 0 : growth_of(&looks, &of_memory); /* a traced heap tells it by line */
     const double tensors = of_tensors ? of_tensors->step_bytes : 0;
     if (each > 0 && tensors < EXPLAINED * each) {
-        struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = x->out->steps};
-        const size_t rises = rises_of(&looks);
-        if (rises < STEADY * (double)looks.step.count) f.steps = rises;
+        struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each};
+        f.steps = steps_of(x, &looks);
         f.what = KP_TEXT("the program's memory on the host grows %s (%s)",
                          f.steps < x->out->steps ? "in some steps, on average by so much a step" : "with each step",
                          tensors_text(x, tensors));
@@ -156,8 +168,7 @@ void kp_rules_resident(struct kp_costrules *x)
         f.is_critical = each >= GROWS_CRITICAL;
         kp_costrules_tell(x, &f);
     }
-    free(looks.step.of);
-    free(looks.bytes.of);
+    looks_free(&looks);
 }
 
 /* Each batch of a DataLoader's worker that is kept has a file: its memory. */
@@ -166,9 +177,8 @@ void kp_rules_open_files(struct kp_costrules *x)
     struct looks looks = looks_read(x->tree->trace, "kprof.file_steps", 1);
     const double each = growth_of(&looks, &of_files);
     if (each > 0) {
-        struct kp_finding f = {.id = KP_FINDING_FILES, .steps = x->out->steps};
-        const size_t rises = rises_of(&looks);
-        if (rises < STEADY * (double)looks.step.count) f.steps = rises;
+        struct kp_finding f = {.id = KP_FINDING_FILES};
+        f.steps = steps_of(x, &looks);
         f.what =
             KP_TEXT("the program opens files that stay open, %.2g per step: %.0f are open at first and %.0f in the "
                     "end",
@@ -180,6 +190,5 @@ void kp_rules_open_files(struct kp_costrules *x)
         f.is_critical = each >= FILES_CRITICAL;
         kp_costrules_tell(x, &f);
     }
-    free(looks.step.of);
-    free(looks.bytes.of);
+    looks_free(&looks);
 }
