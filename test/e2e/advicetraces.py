@@ -477,6 +477,21 @@ def steps_through(iterations, dur):
     return trace.each(make)
 
 
+def recurs(turns):
+    """So many turns of a recurrence behind a product, an op of 3 us and 1 us of Python each; its backward takes 5 us, and the engine 1 us before it."""
+    trace = Trace(kprof=CALM, cost=turns * (4 + 6) - 1)
+    def make(base):
+        rest = 495 - 5 * turns
+        calls = [("aten::mm", "MmBackward0", WELL, 0, rest, 1000 - rest, rest - 1)]
+        calls += [("aten::tanh", "TanhBackward0", SICK, rest + 4 * i, 3, rest + 10 * turns - 6 * (i + 1), 5) for i in range(turns)]
+        for i, (op, backward, stack, at, dur, then, lasts) in enumerate(calls):
+            ids = {"Sequence number": 1000 * base + i, "Fwd thread id": 0}
+            trace.add("cpu_op", op, 1, base + at, dur, **{"Call stack": stack}, **ids)
+            trace.add("cpu_op", f"autograd::engine::evaluate_function: {backward}", 1, base + then, lasts, **{"Call stack": "train.py(74): train"})
+            trace.add("cpu_op", backward, 1, base + then, lasts, **{"Call stack": "train.py(74): train"}, **{**ids, "Fwd thread id": 1})
+    return trace.each(make)
+
+
 def packs(collective, dur=300):
     """A hook of a gradient computes, and then sends it, or steps its own optimizer."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -712,6 +727,7 @@ SICKNESSES = {
     "growing-cat": lambda: keeps_old(4),
     "python-backward": lambda: differentiates(300),
     "loop-in-function": lambda: steps_through(40, 4),
+    "small-ops-in-a-loop": lambda: recurs(80),
     "op-slows-down": lambda: fades(300),
     "hook-before-collective": lambda: packs("c10d::allreduce_"),
     "sort-for-few": lambda: ranks_scores("aten::slice", ["1", "0", "64", "1"]),
@@ -782,6 +798,7 @@ TWINS = {
     "growing-cat": lambda: keeps_old(96),
     "python-backward": lambda: differentiates(50),
     "loop-in-function": lambda: steps_through(3, 120),
+    "small-ops-in-a-loop": lambda: recurs(16),
     "op-slows-down": lambda: fades(60),
     "hook-before-collective": lambda: packs("aten::addcdiv_"),
     "sort-for-few": lambda: ranks_scores("aten::gather", ["1"]),

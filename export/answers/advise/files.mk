@@ -29,6 +29,7 @@ UNIT_advise := \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_onebyone.c \
+    test/unit/advise/test_smallops.c \
     test/unit/advise/test_onehotrule.c \
     test/unit/advise/test_repeatrule.c \
     test/unit/advise/test_ownthreads.c \

@@ -17,6 +17,7 @@ SRC_opsrules := \
     export/answers/advise/opsrules/optimizerrule.c \
     export/answers/advise/opsrules/parametrizerule.c \
     export/answers/advise/opsrules/slowdownrule.c \
+    export/answers/advise/opsrules/smallops.c \
     export/answers/advise/opsrules/sortrule.c \
     export/answers/advise/opsrules/tensorloops.c \
     export/answers/advise/opsrules/wastedrules.c

@@ -6,6 +6,7 @@
 
 void kp_rules_one_by_one(struct kp_costrules *rules);       /* onebyone.c */
 void kp_rules_tensor_by_tensor(struct kp_costrules *rules); /* tensorloops.c: after one by one */
+void kp_rules_small_ops(struct kp_costrules *rules);        /* smallops.c: after parametrized weights */
 void kp_rules_one_hot(struct kp_costrules *rules);          /* onehotrule.c */
 void kp_rules_functions(struct kp_costrules *rules);        /* backwardrule.c */
 void kp_rules_parametrized(struct kp_costrules *rules);     /* parametrizerule.c */

@@ -188,19 +188,6 @@ static bool is_told(const struct kp_costrules *x, const struct tensor_loop *loop
     return false;
 }
 
-/* Charges each op with the time from the end of the one before: a line with more or slower ops costs more. */
-static void run_charge(struct kp_cost *cost, const struct tensor_run *run)
-{
-    const struct kp_costrules *const x = cost->x;
-    const struct kp_node *const nodes = x->tree->nodes;
-    int64_t until = run->start_ns;
-    for (size_t i = (size_t)run->first; i < x->tree->count && nodes[i].start_ns < run->end_ns; i++) {
-        if (!kp_costrules_is_outer(x, i) || kp_tree_event(x->tree, i)->tid != run->tid) continue;
-        kp_cost_add(cost, (int32_t)i, until, nodes[i].end_ns, 1);
-        until = nodes[i].end_ns;
-    }
-}
-
 static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, const struct tensor_loop *loop)
 {
     struct kp_cost_rule rule = {SHARE_LEAST, KP_RULE_MILD, "tensor-by-tensor", "", ""};
@@ -211,7 +198,7 @@ static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, cons
     for (size_t i = 0; i < l->run_count; i++) {
         const struct tensor_run *const run = &l->runs[i];
         if (!kp_gapplace_is_function(kp_kineto_text(x->tree->trace, run->line), text)) continue;
-        run_charge(&cost, run);
+        kp_cost_add_run(&cost, (size_t)run->first, run->end_ns, NULL);
         kp_spans_add(&times, run->start_ns, run->end_ns);
     }
     kp_spans_settle(&times);

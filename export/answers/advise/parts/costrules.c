@@ -324,13 +324,43 @@ void kp_cost_add_marked(struct kp_cost *cost, const uint8_t *marks, uint8_t mark
         if (is_marked(x->tree, marks, mark, x->works[i].call)) kp_cost_add_work(cost, &x->works[i], 1);
 }
 
+size_t kp_cost_add_run(struct kp_cost *cost, size_t first, int64_t end_ns, bool *charged)
+{
+    const struct kp_costrules *const x = cost->x;
+    const struct kp_node *const nodes = x->tree->nodes;
+    const int64_t tid = kp_tree_event(x->tree, first)->tid;
+    int64_t until = nodes[first].start_ns;
+    size_t ops = 0;
+    for (size_t i = first; i < x->tree->count && nodes[i].start_ns < end_ns; i++) {
+        if (!kp_costrules_is_outer(x, i) || kp_tree_event(x->tree, i)->tid != tid) continue;
+        kp_cost_add(cost, (int32_t)i, until, nodes[i].end_ns, 1);
+        until = nodes[i].end_ns;
+        if (charged) charged[i] = true;
+        ops++;
+    }
+    return ops;
+}
+
+/* Between two nodes on one thread the engine does its own work, of the second. Longer pauses are waits, or Python. */
+static int64_t backward_begin(const struct kp_node *node, int64_t before_ns)
+{
+    return node->start_ns - before_ns < KP_OP_COMPUTES_NS ? before_ns : node->start_ns;
+}
+
 void kp_cost_add_backward(struct kp_cost *cost, const bool *charged)
 {
     const struct kp_tree *const tree = cost->x->tree;
+    int64_t before_ns = INT64_MIN / 2, tid = 0; /* of the engine's last node */
     for (size_t i = 0; i < tree->count; i++) {
         const int32_t parent = tree->nodes[i].parent, forward = tree->nodes[i].forward;
-        if (forward < 0 || parent < 0 || !charged[kp_costplace_op(tree, forward)]) continue;
-        if (kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE)) kp_cost_add_node(cost, i, 1);
+        const struct kp_node *const engine = parent < 0 ? NULL : &tree->nodes[parent];
+        if (!engine || !kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE)) continue;
+        if (forward >= 0 && charged[kp_costplace_op(tree, forward)])
+            kp_cost_add(cost, (int32_t)i,
+                        backward_begin(engine, tid == kp_tree_event(tree, i)->tid ? before_ns : INT64_MIN / 2),
+                        engine->end_ns, 1);
+        before_ns = engine->end_ns;
+        tid = kp_tree_event(tree, i)->tid;
     }
 }
 

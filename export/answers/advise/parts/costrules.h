@@ -70,6 +70,9 @@ struct kp_cost kp_cost_open(struct kp_costrules *rules);
 /* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
 void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t end_ns, double weight);
 void kp_cost_add_node(struct kp_cost *cost, size_t node, double weight); /* with its own time */
+/* Charges each op from `first` on, of its thread and of no other op, with the time from the end of the one before: a
+ * line with more or slower ops costs more. Sets `charged` (by node; may be NULL). Returns how many they are. */
+size_t kp_cost_add_run(struct kp_cost *cost, size_t first, int64_t end_ns, bool *charged);
 void kp_cost_add_work(struct kp_cost *cost, const struct kp_device_work *work, double weight);
 /* The share of a time in which no GPU computes; without a GPU all of it. */
 double kp_cost_exposed(const struct kp_costrules *rules, int64_t start_ns, int64_t end_ns);
@@ -77,7 +80,8 @@ double kp_cost_exposed(const struct kp_costrules *rules, int64_t start_ns, int64
 void kp_costrules_spans(const struct kp_costrules *rules, uint32_t facts, struct kp_spans *out);
 /* Charges the nodes with this mark (`marks`: by node) that lie in no other; with a GPU the work that they launched. */
 void kp_cost_add_marked(struct kp_cost *cost, const uint8_t *marks, uint8_t mark);
-/* Charges the nodes of autograd that belong to what is in `charged` (by node: outermost ops of a forward pass). */
+/* Charges what autograd's engine does for the nodes that belong to what is in `charged` (by node: outermost ops of a
+ * forward pass), with its own work before each. */
 void kp_cost_add_backward(struct kp_cost *cost, const bool *charged);
 /* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, const struct kp_cost_rule *rule);

@@ -444,5 +444,6 @@ void kp_rules_each_step(struct kp_costrules *x)
     kp_rules_one_hot(x);
     kp_rules_functions(x);
     kp_rules_parametrized(x);
+    kp_rules_small_ops(x);
     kp_rules_hooks(x);
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * smallops.c - a loop of Python in the forward pass that computes small ops one by one, each with a backward pass
+ *
+ * A recurrence over time steps, a loss by sample, an integrator. A run is ops of one function of the program and of
+ * what it calls, in which one op runs again and again at one line. Ops that compute for long are no reason for it.
+ * Where autograd follows nothing, onebyone.c and tensorloops.c look; on a GPU the same time is that of launches.
+ */
+#include "export/answers/advise/opsrules/opsrules.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/stepkinds/longsteps.h"
+
+#define SHARE_LEAST 0.20 /* of a step */
+enum { TURNS_LEAST = 64, SMALL_NS = 20000, PAUSE_NS = 50000000 };
+
+struct small_run {
+    uint32_t line, caller; /* own lines, of the function and of what calls it; line 0: no run is open */
+    int64_t start_ns, end_ns, tid, ns, large_ns; /* ns: in ops; large: in those that compute for long */
+    size_t first, ops, turns;
+    uint64_t most; /* the op that runs most, and its line */
+    struct kp_keyindex counts;
+};
+struct small_ops {
+    struct kp_costrules *x;
+    struct kp_cost cost;
+    struct kp_spans times;
+    struct small_run run;
+    bool *charged;     /* by node */
+    size_t ops, turns; /* turns: of the op that the first run computes most */
+    uint64_t most;
+};
+
+static bool is_one_function(const struct small_ops *s, uint32_t a, uint32_t b)
+{
+    const struct kp_kineto *const trace = s->x->tree->trace;
+    const char *const function = kp_kineto_text(trace, b);
+    return a && b &&
+           (a == b || kp_gapplace_is_function(kp_kineto_text(trace, a), function) ||
+            kp_gapplace_is_inner(kp_kineto_text(trace, a), function));
+}
+
+/* Small ops and the Python that calls them are half of it or more. */
+static bool is_loop(const struct small_run *run)
+{
+    const int64_t all_ns = run->end_ns - run->start_ns;
+    return run->line && run->turns >= TURNS_LEAST && 2 * run->large_ns <= all_ns &&
+           all_ns - run->ns <= (int64_t)run->ops * KP_OP_COMPUTES_NS;
+}
+
+static void run_end(struct small_ops *s)
+{
+    struct small_run *const run = &s->run;
+    if (is_loop(run)) {
+        s->ops += kp_cost_add_run(&s->cost, run->first, run->end_ns, s->charged);
+        kp_spans_add(&s->times, run->start_ns, run->end_ns);
+        if (!s->most) s->most = run->most;
+        if (s->most == run->most) s->turns += run->turns;
+    }
+    kp_keyindex_fini(&run->counts);
+    *run = (struct small_run){0};
+}
+
+/* Is an op of this own line in the run's function, or in one that it calls? The run may have begun in such a one. */
+static bool goes_on(struct small_ops *s, uint32_t line, uint32_t caller)
+{
+    struct small_run *const run = &s->run;
+    if (is_one_function(s, line, run->line) || is_one_function(s, caller, run->line)) return true;
+    if (!is_one_function(s, run->caller, line) && !is_one_function(s, run->caller, caller)) return false;
+    run->line = run->caller;
+    run->caller = 0;
+    return true;
+}
+
+static void op_take(struct small_ops *s, size_t i, uint32_t line)
+{
+    const struct kp_tree *const tree = s->x->tree;
+    const struct kp_node *const node = &tree->nodes[i];
+    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+    const uint32_t caller = kp_ownline_caller(tree->trace, kp_tree_stack(tree, node));
+    struct small_run *const run = &s->run;
+    const int64_t ns = node->end_ns - node->start_ns;
+    if (run->line && (run->tid != e->tid || node->start_ns > run->end_ns + PAUSE_NS || !goes_on(s, line, caller)))
+        run_end(s);
+    if (!run->line)
+        *run =
+            (struct small_run){.line = line, .caller = caller, .start_ns = node->start_ns, .tid = e->tid, .first = i};
+    run->end_ns = node->end_ns;
+    run->ns += ns;
+    run->large_ns += ns > SMALL_NS ? ns : 0;
+    run->ops++;
+    if (!s->x->has_backward[i]) return;
+    const uint64_t key = (uint64_t)e->name << 32 | line;
+    size_t *const count = kp_keyindex_row(&run->counts, key, &(size_t){0}, sizeof *count);
+    if (++*count > run->turns) run->turns = *count, run->most = key;
+}
+
+static void loops_find(struct small_ops *s)
+{
+    const struct kp_costrules *const x = s->x;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!kp_costrules_is_outer(x, i)) continue;
+        const uint32_t line = kp_costplace_line(x->tree, (int32_t)i);
+        if (!kp_costrules_in_steps(x, i) || !line || x->loaders[i] >= 0 || x->tree->nodes[i].forward >= 0 ||
+            kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER))
+            run_end(s);
+        else op_take(s, i, line);
+    }
+    run_end(s);
+}
+
+/* Each iteration may need the one before. */
+static void loops_tell(struct small_ops *s)
+{
+    struct kp_costrules *const x = s->x;
+    const double steps = (double)x->chosen->step_count;
+    const char *const line = kp_kineto_text(x->tree->trace, (uint32_t)s->most), *const name = strchr(line, ' ');
+    const struct kp_cost_rule rule = {
+        SHARE_LEAST, KP_RULE_MILD, "small-ops-in-a-loop",
+        KP_TEXT("a loop in%s computes small operators one by one: %.0f per step, %s %.0f times. The cost is with their "
+                "backward pass",
+                name ? name : " Python", (double)s->ops / steps,
+                kp_kineto_text(x->tree->trace, (uint32_t)(s->most >> 32)), (double)s->turns / steps),
+        "To call so many operators takes longer than what they compute. If no iteration needs the one before, compute "
+        "all at once: one more dimension, or torch.vmap. Else compile the loop's body with torch.compile, or use a "
+        "layer whose loop is not Python (nn.LSTM, nn.GRU). A larger batch costs little more."};
+    kp_cost_add_backward(&s->cost, s->charged);
+    kp_spans_settle(&s->times);
+    if (kp_cost_tell(&s->cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &s->times);
+}
+
+void kp_rules_small_ops(struct kp_costrules *x)
+{
+    struct small_ops s = {.x = x, .cost = kp_cost_open(x)};
+    s.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *s.charged);
+    if (!x->out->has_gpu) loops_find(&s);
+    if (s.ops) loops_tell(&s);
+    else kp_cost_drop(&s.cost);
+    kp_spans_fini(&s.times);
+    free(s.charged);
+}
