@@ -404,6 +404,15 @@ bool kp_procfacts_is_launcher(void)
     return kp_procfacts_starts_ranks(script);
 }
 
+/* How much memory the program may have: the machine's, or its control group's. */
+static void memory_note(void)
+{
+    char text[24];
+    const uint64_t bytes = kp_io_memory_limit();
+    kp_fmt(text, sizeof text, "%lu", (unsigned long)(bytes / 1024));
+    if (bytes && bytes != UINT64_MAX) (void)kp_record_note("memory_kb", text);
+}
+
 void kp_procfacts_note_begin(void)
 {
     char text[TEXT_BYTES], script[SCRIPT_BYTES], words[SCRIPT_BYTES] = "";
@@ -411,6 +420,7 @@ void kp_procfacts_note_begin(void)
     else kp_log(0, "cannot read /proc/cpuinfo: which types the processor knows is not recorded");
     if (words[0]) (void)kp_record_note("instructions", words);
     if (kp_io_text("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
+    memory_note();
     kp_procfacts_own_script(script, sizeof script);
     if (script[0]) (void)kp_record_note("script", script);
 }

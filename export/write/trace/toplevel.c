@@ -371,6 +371,7 @@ static void ours_write(struct kp_trace *t)
     last_part_write(t);
     installed_write(t);
     ours_string(t, "cores", "cores");
+    ours_string(t, "memory_kb", "memory_kb");
     ours_string(t, "instructions", "instructions");
     ours_string(t, "busy_threads", "busy_threads");
     ours_string(t, "torch_threads", "torch_threads");

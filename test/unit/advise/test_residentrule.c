@@ -2,15 +2,16 @@
 /* test_residentrule.c - memory of the host that grows with each step, and what grows and stops */
 #include "test/unit/advise/advised.h"
 
-enum { STEPS = 80, FEW = 21, LATE = 79, STEP_US = 10000, START_KB = 400000 };
+enum { STEPS = 80, FEW = 21, LATE = 79, LONG = 600, STEP_US = 10000, START_KB = 400000 };
 
 typedef long (*memory_fn)(int step);
 
 /* So many steps of one op, at whose ends the program has so many KB. */
-static struct kp_advice advice_of_steps(struct little *t, memory_fn kb_at, int steps)
+static struct kp_advice advice_within(struct little *t, memory_fn kb_at, int steps, long limit_kb)
 {
-    size_t used = (size_t)snprintf(t->head, sizeof t->head,
-                                   "\"with_stack\":1,\"kprof\":{\"python_gc\":\"1\",\"resident_steps\":\"");
+    size_t used = (size_t)snprintf(
+        t->head, sizeof t->head,
+        "\"with_stack\":1,\"kprof\":{\"python_gc\":\"1\",\"memory_kb\":\"%ld\",\"resident_steps\":\"", limit_kb);
     for (int i = 0; i < steps; i++)
         used +=
             (size_t)snprintf(t->head + used, sizeof t->head - used, "%s%d:%ld", i ? "," : "", i, START_KB + kb_at(i));
@@ -20,6 +21,11 @@ static struct kp_advice advice_of_steps(struct little *t, memory_fn kb_at, int s
         op(t, "aten::mm", i * STEP_US, STEP_US - 10);
     }
     return advise(t);
+}
+
+static struct kp_advice advice_of_steps(struct little *t, memory_fn kb_at, int steps)
+{
+    return advice_within(t, kb_at, steps, 64L << 20);
 }
 
 static struct kp_advice advice_of(struct little *t, memory_fn kb_at) { return advice_of_steps(t, kb_at, STEPS); }
@@ -72,7 +78,59 @@ static void growth_of_each_fifth_step_is_told(void **state)
     assert_int_equal(a.count, 1);
     assert_float_equal(a.findings[0].step_bytes, 350 * 1024, 40 * 1024);
     assert_int_equal(a.findings[0].steps, 15); /* and not 80 */
+    assert_non_null(strstr(a.findings[0].what, "grows in jumps, each 5th step by about 1.7"));
+    assert_false(a.findings[0].is_critical); /* a plan of the program */
+}
+
+/* Windows that a program keeps each 40th step: by plan, and 2.54 MiB each. */
+static long each_fortieth(int step) { return 2600L * (step / 40); }
+static long stops(int step) { return 2600L * ((step < 360 ? step : 360) / 40); }
+static long drops(int step) { return 2600L * ((step < 580 ? step : 40) / 40); }
+static long pieces(int step) /* a heap that takes 1.5 MB where it needs them */
+{
+    static const int at[] = {7, 9, 83, 96, 124, 167, 240, 251, 339, 384, 438, 486, 499, 533, 562};
+    long kb = 0;
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) kb += step >= at[i] ? 3 * 1536 : 0;
+    return kb;
+}
+
+static void what_a_program_keeps_each_nth_step_is_no_critical_leak(void **state)
+{
+    const struct kp_advice a = advice_of_steps(*state, each_fortieth, LONG);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].what, "the program's memory on the host grows in jumps, each 40th step by about "
+                                            "2.71 MiB (torch's tensors are not recorded)");
+    assert_float_equal(a.findings[0].step_bytes, 65 * 1024, 5 * 1024);
+    assert_int_equal(a.findings[0].steps, 14);
+    assert_false(a.findings[0].is_critical);
+}
+
+static void growth_that_fills_what_memory_is_left_is_critical(void **state)
+{
+    const struct kp_advice a = advice_within(*state, each_fortieth, LONG, 800 << 10);
+    assert_int_equal(a.count, 1);
+    assert_true(a.findings[0].is_critical);
+    assert_non_null(strstr(a.findings[0].what, "recorded), and nears the 800.00 MiB that it may have"));
+}
+
+static void growth_at_odd_steps_is_told_without_a_distance(void **state)
+{
+    const struct kp_advice a = advice_of_steps(*state, pieces, LONG);
+    assert_int_equal(a.count, 1);
     assert_non_null(strstr(a.findings[0].what, "grows in some steps, on average by so much a step ("));
+    assert_true(a.findings[0].step_bytes > 64 * 1024);
+    assert_false(a.findings[0].is_critical);
+}
+
+static void jumps_that_stop_or_are_dropped_are_none(void **state)
+{
+    static const memory_fn those[] = {stops, drops};
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++) {
+        struct little t = {0};
+        assert_int_equal(advice_of_steps(&t, those[i], LONG).count, 0);
+        little_forget(&t);
+    }
+    (void)state;
 }
 
 /* A training whose pictures get larger by a plan, at four of its steps; each fourth step of a recording. */
@@ -140,6 +198,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(growth_in_each_step_is_told_first),
         LITTLE(growth_of_each_fifth_step_is_told),
+        LITTLE(what_a_program_keeps_each_nth_step_is_no_critical_leak),
+        LITTLE(growth_that_fills_what_memory_is_left_is_critical),
+        LITTLE(growth_at_odd_steps_is_told_without_a_distance),
+        cmocka_unit_test(jumps_that_stop_or_are_dropped_are_none),
         LITTLE(growth_in_few_stages_is_no_alarm),
         LITTLE(little_growth_is_no_alarm),
         cmocka_unit_test(what_stops_to_grow_is_none),

@@ -12,7 +12,7 @@
 #include "test/support/trace_of.h"
 
 struct little {
-    char events[262144], head[4096]; /* head: members before traceEvents, each with its comma */
+    char events[262144], head[12288]; /* head: members before traceEvents, each with its comma */
     size_t used;
     struct kp_kineto *trace;
     struct kp_tree tree;
@@ -48,7 +48,7 @@ __attribute__((unused)) static void numbered_step(struct little *t, int number, 
 
 __attribute__((unused)) static void tree_make(struct little *t)
 {
-    char text[268288], why[256];
+    char text[sizeof t->events + sizeof t->head + 32], why[256];
     snprintf(text, sizeof text, "{%s\"traceEvents\":[%s]}", t->head, t->events);
     assert_int_equal(kineto_text_read(&t->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&t->tree, t->trace), 0);

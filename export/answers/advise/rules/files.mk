@@ -1,6 +1,7 @@
 # files.mk - the files of this room
 SRC_rules := \
     export/answers/advise/rules/faultrules.c \
+    export/answers/advise/rules/growthjumps.c \
     export/answers/advise/rules/hostrules.c \
     export/answers/advise/rules/launchplace.c \
     export/answers/advise/rules/loadcore.c \
@@ -23,4 +24,4 @@ SRC_rules := \
     export/answers/advise/rules/waitcalls.c \
     export/answers/advise/rules/waitgaps.c \
     export/answers/advise/rules/waitrules.c
-UNIT_rules := test/unit/rules/test_loadsavings.c
+UNIT_rules := test/unit/rules/test_growthjumps.c test/unit/rules/test_loadsavings.c

@@ -13,10 +13,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "export/answers/advise/rules/growthjumps.h"
 #include "export/answers/advise/rules/rules.h"
+#include "export/read/facts/everynth.h"
 #include "export/show/units.h"
 
-enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3 };
+enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3, END_LOOKS = 5, FULL_TIMES = 10 };
 #define GROWS_LEAST (16.0 * 1024) /* a step: what is less is a heap in pieces */
 #define GROWS_CRITICAL (64.0 * 1024)
 #define FILES_CRITICAL 0.5            /* a step */
@@ -24,6 +26,7 @@ enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3
 #define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
 #define STEADY 0.5    /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
 #define STAGED 0.6    /* of the growth: what so few rises have, from block to block */
+#define FALLEN 0.5    /* of the growth: what is gone again in the end */
 #define EXPLAINED 0.5 /* by tensors, which have a finding of their own: what is left is less */
 
 #define KEEPING_LINE "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
@@ -120,6 +123,32 @@ static size_t steps_of(const struct kp_costrules *x, const struct looks *l)
     return rises < STEADY * (double)l->step.count ? rises : x->out->steps;
 }
 
+/* Of the growth behind the first quarter, is much gone again in the last looks? */
+static bool has_fallen(const struct looks *l, size_t from, size_t end)
+{
+    struct kp_sample last = {0};
+    double most = l->bytes.of[from];
+    for (size_t i = from; i < end; i++) most = fmax(most, l->bytes.of[i]);
+    for (size_t i = end - END_LOOKS; i < end; i++) kp_sample_add(&last, l->bytes.of[i]);
+    return most - kp_sample_end(&last, 0.5) > FALLEN * (most - l->bytes.of[from]);
+}
+
+/* Where few steps grow, in what distance: behind the first quarter, where a heap may find its size. */
+static long distance_of(const struct kp_costrules *x, const struct looks *l)
+{
+    const size_t from = l->step.count / WARM_PART;
+    if (steps_of(x, l) == x->out->steps) return 0;
+    return kp_growthjumps_distance(l->step.of + from, l->bytes.of + from, l->step.count - from);
+}
+
+/* Does the program, which grows so much a step, soon have all memory that it may have? Not where that is not known. */
+static bool is_soon_full(const struct kp_costrules *x, const struct looks *l, double each)
+{
+    const size_t last = l->step.count - 1;
+    const double limit = 1024 * kp_costrules_fact(x, "kprof.memory_kb");
+    return limit > 0 && l->bytes.of[last] + each * FULL_TIMES * (l->step.of[last] - l->step.of[0]) >= limit;
+}
+
 static void looks_free(struct looks *l)
 {
     free(l->step.of);
@@ -134,7 +163,7 @@ static double growth_of(const struct looks *l, const struct growth_bounds *least
     const double each = growth_at(l, from, count, 0.5);
     const bool is_steady = growth_at(l, from, count, 0.25) >= STEADY * each &&
                            growth_at(l, last, count, 0.5) >= STEADY * each && !is_one_piece(l, last, count) &&
-                           !is_in_stages(l, from, count);
+                           !is_in_stages(l, from, count) && !has_fallen(l, from, count);
     const double all = each * (l->step.of[count - 1] - l->step.of[from]), of_few = least->of_first * l->bytes.of[0];
     const bool is_much = all >= least->all && (count >= LOOKS_SURE || all >= of_few);
     return is_steady && each >= least->each && is_much ? each : 0;
@@ -149,6 +178,17 @@ static const char *tensors_text(const struct kp_costrules *x, double tensors)
                : "torch's tensors explain none of it";
 }
 
+/* "with each step", "in jumps, each 40th step by about 2.60 MiB". */
+static const char *when_text(const struct kp_costrules *x, const struct looks *l, double each)
+{
+    char every[32];
+    const long distance = distance_of(x, l);
+    if (steps_of(x, l) == x->out->steps) return "with each step";
+    if (!distance) return "in some steps, on average by so much a step";
+    return KP_TEXT("in jumps%s by about %s", kp_everynth_text(every, sizeof every, distance),
+                   kp_units_size((int64_t)(each * (double)distance)));
+}
+
 void kp_rules_resident(struct kp_costrules *x)
 {
     struct looks looks = looks_read(x->tree->trace, "kprof.resident_steps", 1024);
@@ -159,13 +199,16 @@ void kp_rules_resident(struct kp_costrules *x)
     if (each > 0 && tensors < EXPLAINED * each) {
         struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each};
         f.steps = steps_of(x, &looks);
-        f.what = KP_TEXT("the program's memory on the host grows %s (%s)",
-                         f.steps < x->out->steps ? "in some steps, on average by so much a step" : "with each step",
-                         tensors_text(x, tensors));
+        const bool is_full = is_soon_full(x, &looks, each);
+        f.what = KP_TEXT("the program's memory on the host grows %s (%s)%s", when_text(x, &looks, each),
+                         tensors_text(x, tensors),
+                         is_full ? KP_TEXT(", and nears the %s that it may have",
+                                           kp_units_size((int64_t)(1024 * kp_costrules_fact(x, "kprof.memory_kb"))))
+                                 : "");
         f.change = x->tree->trace->memory_count ? KEEPING_LINE
                                                 : KEEPING_LINE
                        " For tensors alone: kprof run --profile-memory --with-stack ops.";
-        f.is_critical = each >= GROWS_CRITICAL;
+        f.is_critical = is_full || (f.steps == x->out->steps && each >= GROWS_CRITICAL);
         kp_costrules_tell(x, &f);
     }
     looks_free(&looks);
@@ -179,10 +222,11 @@ void kp_rules_open_files(struct kp_costrules *x)
     if (each > 0) {
         struct kp_finding f = {.id = KP_FINDING_FILES};
         f.steps = steps_of(x, &looks);
-        f.what =
-            KP_TEXT("the program opens files that stay open, %.2g per step: %.0f are open at first and %.0f in the "
-                    "end",
-                    each, looks.bytes.of[0], looks.bytes.of[looks.bytes.count - 1]);
+        char every[32];
+        f.what = KP_TEXT("the program opens files that stay open, %.2g per step%s: %.0f are open at first and %.0f in "
+                         "the end",
+                         each, kp_everynth_text(every, sizeof every, distance_of(x, &looks)), looks.bytes.of[0],
+                         looks.bytes.of[looks.bytes.count - 1]);
         f.change =
             "At its limit (ulimit -n) it fails with \"Too many open files\". A batch of a DataLoader's worker that "
             "is kept, also by a view of it, keeps a file of shared memory open: keep copies (.clone()). Else "
