@@ -401,6 +401,7 @@ static const char *crowded_of(const struct kp_costrules *x)
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
     x->out->crowded_ns =
         fmin(1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps, x->out->step_ns);
+    x->out->crowded_verdict = KP_TEXT("%s " KP_CORE_WAITED_SHORT, x->out->step_thread, 100 * waited);
     return KP_TEXT("%s " KP_CORE_WAITED_TEXT ". %s%s", x->out->step_thread, KP_CORE_WAITED_ARGS(waited), busier_text(x),
                    who_has_them(x));
 }

@@ -129,8 +129,9 @@ static void findings_print(FILE *out, const struct kp_advice *a)
     }
     for (size_t i = 0; i < note_count; i++) {
         const char *const note = notes[i].text;
-        const bool is_above = note == a->guessed || (note == a->crowded && kp_advice_is_crowded_first(a));
-        if (!is_above && !(is_told && note == a->evaluated)) line_print(out, "note     ", note);
+        const bool is_above = note == a->guessed || (is_told && note == a->evaluated);
+        const size_t said = note == a->crowded && kp_advice_is_crowded_first(a) ? strlen(a->crowded_verdict) : 0;
+        if (!is_above && note[said]) line_print(out, "note     ", note + said + 2 * (said > 0));
     }
 }
 
@@ -166,13 +167,12 @@ static void first_print(FILE *out, const struct kp_advice *a)
     if (a->count > 1) fprintf(out, " (%zu more finding%s below)", a->count - 1, kp_units_s(a->count - 1));
 }
 
-/* The machine costs the program more than it does itself. */
+/* The machine costs the program more than it does itself. A note has the rest of what is known of that. */
 static void crowded_print(FILE *out, const struct kp_advice *a)
 {
-    kp_plain_put(out, a->crowded);
-    fputs(". In the program itself: ", out);
-    if (a->count) first_print(out, a);
-    else nothing_print(out, a);
+    kp_plain_put(out, a->crowded_verdict);
+    if (a->count) fprintf(out, " (%zu finding%s in the program itself below)", a->count, kp_units_s(a->count));
+    else fputs(", and in the program itself ", out), nothing_print(out, a);
 }
 
 /* The first line is the answer in one sentence. */
@@ -368,6 +368,7 @@ void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
     ADVICE(KEEP, )
     r->ended_word = kp_strings_keep(texts, r->ended_word);
     r->recorded = kp_strings_keep(texts, r->recorded);
+    r->crowded_verdict = kp_strings_keep(texts, r->crowded_verdict);
     r->overlaps = kp_strings_keep(texts, r->overlaps); /* JSON has them not */
     for (size_t i = 0; i < r->unjudged_count; i++) r->unjudged[i] = kp_strings_keep(texts, r->unjudged[i]);
     for (size_t i = 0; i < r->waited_count; i++) KEEP_TEXT(r->waited[i].what)

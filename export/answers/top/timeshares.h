@@ -52,9 +52,9 @@ struct kp_summary {
  * Other programs have the cores then, a container's limit keeps them, or the program has more threads than cores.
  */
 double kp_summary_core_waited(const struct kp_kineto *trace);
-#define KP_CORE_WAITED_TEXT /* behind "the main thread " */                                                           \
-    "had no CPU core for %.0f %% of the time in which it was ready to run. Its work took %.1f times as long as on a " \
-    "free core"
+#define KP_CORE_WAITED_SHORT /* behind "the main thread " */ \
+    "had no CPU core for %.0f %% of the time in which it was ready to run"
+#define KP_CORE_WAITED_TEXT KP_CORE_WAITED_SHORT ". Its work took %.1f times as long as on a free core"
 #define KP_CORE_WAITED_ARGS(share) 100 * (share), 1 / (1 - (share))
 #define KP_CORE_WAITED_HALF 0.5 /* others have as much of its core as it has */
 #define KP_CORE_WAITED_MUCH 0.1 /* what is less changes times by no more than they differ anyway */

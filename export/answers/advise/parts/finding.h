@@ -126,9 +126,10 @@ struct kp_advice {
     const char *again;         /* a sentence: what each step runs without gradients as well; or NULL */
     struct kp_waited_steps waited[KP_WAITED_MAX]; /* the dearest group first */
     size_t waited_count;
-    const char *waited_why; /* a sentence: what else than a busy machine it may be; or NULL */
-    const char *grown;      /* a sentence: steps get slower by inputs that grow; or NULL */
-    const char *crowded;    /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
+    const char *waited_why;      /* a sentence: what else than a busy machine it may be; or NULL */
+    const char *grown;           /* a sentence: steps get slower by inputs that grow; or NULL */
+    const char *crowded;         /* sentences: how much of its time a thread waits for a core, if much; or NULL */
+    const char *crowded_verdict; /* the first of them, without its full stop */
     double evaluated_ns, waited_ns, crowded_ns; /* what these cost, the mean of a step */
     struct kp_usual_split usual;
     const char *outside;       /* a sentence: how much of a phase lies in no step, if much does; or NULL */
