@@ -167,6 +167,27 @@ def test_memory_that_grows_is_told_from_4_kb_a_step(size, severity, tmp_path):
     assert not severity or found[0]["line"] == "train.py:12 sick", found
 
 
+@pytest.mark.parametrize("kept, said", [(lambda step: step % 10 == 3, "each 10th step leaves "), (lambda step: step % 10 == 3 or step == 70, "some steps leave "),
+                                        (lambda step: step < 30, None), (lambda step: step in (5, 20, 40, 60, 75), None)])
+def test_memory_that_grows_in_some_steps_is_a_warning(kept, said, tmp_path):
+    """A cache that fills, and five steps of 80, are no growth. What the steps leave is their mean."""
+    steps = sum(kept(step) for step in range(79))
+    path = advicetraces.keeps(False, steps=80, kept=kept).write(tmp_path / "t.pt.trace.json")
+    found = advised(path)["findings"]
+    told = [("memory-grows", "warning", f"{said}memory allocated, per step on average", pytest.approx((steps << 20) / 79, abs=1), steps)]
+    assert [(f["id"], f["severity"], f["what"], f["step_bytes"], f["steps"]) for f in found] == (told if said else []), found
+    assert ("Nothing grows" in harness.cli("memory", path).stdout) == (not said)
+    assert harness.cli("advise", path).stdout.startswith("verdict  " + (said or ""))
+
+
+def test_state_of_new_parameters_is_told_with_the_optimizer(tmp_path):
+    trace = advicetraces.keeps(False)
+    for number in range(6):
+        trace.add("user_annotation", "Optimizer.step#Adam.step", 1, 10000 + 1000 * number, 995)
+    change, = [finding["change"] for finding in advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"] if finding["id"] == "memory-grows"]
+    assert "optimizer.param_groups" in change and "lru_cache" not in change, change
+
+
 def test_each_line_that_grows_is_told_the_largest_first(tmp_path):
     """Not the one that keeps the most, once."""
     trace = advicetraces.keeps(False, 1 << 20)

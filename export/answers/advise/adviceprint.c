@@ -164,6 +164,7 @@ static void first_print(FILE *out, const struct kp_advice *a)
     if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns));
     else if (f->step_ns > 0) fprintf(out, "%.0f %% %s: ", 100 * f->share, f->share_of ? f->share_of : "of a step");
     kp_plain_put(out, f->what);
+    if (f->step_bytes > 0) fprintf(out, ": %s", kp_units_size((int64_t)f->step_bytes));
     if (a->count > 1) fprintf(out, " (%zu more finding%s below)", a->count - 1, kp_units_s(a->count - 1));
 }
 

@@ -156,7 +156,7 @@ void kp_mem_groups_live(struct kp_mem_groups *groups, const struct kp_memview *v
 void kp_mem_groups_taken(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t from_ns,
                          int64_t to_ns);
 /* Gathers blocks from steps before the last that outlive the last step. Keeps the rows of at least two steps and of
- * half of them. */
+ * half of them, or of steps again and again. */
 void kp_mem_groups_leaks(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device);
 /* How many rows are shown, and the bytes and blocks of those behind. */
 struct kp_mem_show;

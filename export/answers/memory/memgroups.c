@@ -7,6 +7,7 @@
 
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_path.h"
+#include "export/read/facts/everynth.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/ownline.h"
@@ -138,6 +139,13 @@ void kp_mem_groups_taken(struct kp_mem_groups *g, const struct kp_memview *view,
     sites_merge(g, view);
 }
 
+/* In half of the steps before the last, or again and again, as each 10th step does. */
+static bool grows(const struct kp_mem_group *row, long steps)
+{
+    return (row->steps >= 2 && 2 * row->steps >= steps) ||
+           kp_everynth_recurs((size_t)row->steps, row->first_step, row->last_step, steps);
+}
+
 void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view, size_t device)
 {
     const struct kp_mem_device *d = &view->devices[device];
@@ -152,7 +160,7 @@ void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view,
     }
     groups_merge(g);
     for (size_t i = 0; i < g->count; i++)
-        if (g->rows[i].steps >= 2 && 2 * g->rows[i].steps >= before_last) g->rows[kept++] = g->rows[i];
+        if (grows(&g->rows[i], before_last)) g->rows[kept++] = g->rows[i];
     g->count = kept;
 }
 

@@ -11,6 +11,7 @@
 
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_path.h"
+#include "export/read/facts/everynth.h"
 #include "export/read/files/budget.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/read/symbols/lines.h"
@@ -19,11 +20,11 @@ enum { FINDINGS_MOST = 5, STEPS_LEAST = 3, TEXT_BYTES = 1024, PLACES_MOST = 16 }
 enum { BYTES_LEAST = 4096, BYTES_CRITICAL = 65536 }; /* a step */
 #define STEPS_SHARE 0.8
 
-struct leaving {        /* a line of the program; where none is known, the function that allocates */
-    uint64_t line;      /* file and line, 0: none */
-    uint32_t innermost; /* an address: of a line that of the row that left most */
-    uint32_t frame;     /* of one of its call stacks */
-    uint32_t step;      /* while sums are made: of one step */
+struct leaving {          /* a line of the program; where none is known, the function that allocates */
+    uint64_t line;        /* file and line, 0: none */
+    uint32_t innermost;   /* an address: of a line that of the row that left most */
+    uint32_t frame;       /* of one of its call stacks */
+    uint32_t first, step; /* the first step that left some, and the last */
     uint64_t bytes, row_bytes;
     size_t steps;
 };
@@ -51,6 +52,7 @@ static struct leaving leaving_of(const struct kp_profile *p, const struct kp_pro
     return (struct leaving){.line = own ? (uint64_t)own->file << 32 | own->line : 0,
                             .innermost = frame ? p->frames[frame - 1].address : 0,
                             .frame = frame,
+                            .first = leak->step,
                             .step = leak->step,
                             .bytes = leak->bytes,
                             .row_bytes = leak->bytes};
@@ -135,6 +137,18 @@ static bool has_new_arenas(const struct kp_profile *p, size_t from, size_t to)
     return false;
 }
 
+/* Do most of the steps [from, to) leave some there? */
+static bool is_each(const struct leaving *l, size_t from, size_t to)
+{
+    return (double)l->steps >= STEPS_SHARE * (double)(to - from);
+}
+
+static bool grows(const struct leaving *l, size_t from, size_t to)
+{
+    return (double)l->bytes >= BYTES_LEAST * (double)(to - from) &&
+           (is_each(l, from, to) || kp_everynth_recurs(l->steps, l->first, l->step, (long)(to - from)));
+}
+
 static const char *change_of(const char *line)
 {
     if (!line) return "Free it, or keep less from step to step; kprof memory --leaks has the call stacks, by step.";
@@ -151,19 +165,20 @@ static void profile_judge(struct kp_advised *a, const struct kp_profile *p, cons
     if (has_new_arenas(p, from, to))
         unjudged_add(&a->advice, "Python's small objects, which grew (PYTHONMALLOC=malloc; kprof memory --leaks)");
     if (to < from + STEPS_LEAST) return;
-    const double steps = (double)(to - from);
     struct leaving *of = leaving_list(p, from, to, &count);
     for (size_t i = 0; i < count && told < FINDINGS_MOST; i++) {
-        const double each = (double)of[i].bytes / steps;
-        if (each < BYTES_LEAST || (double)of[i].steps < STEPS_SHARE * steps) continue;
+        if (!grows(&of[i], from, to)) continue;
+        const double each = (double)of[i].bytes / (double)(to - from);
+        const bool is = is_each(&of[i], from, to);
         const char *const line = line_text(a, p, of[i].frame);
         const struct kp_finding f = {.id = "heap-grows",
-                                     .what = "each step leaves memory on the host's heap",
+                                     .what = is ? "each step leaves memory on the host's heap"
+                                                : "some steps leave memory on the host's heap, per step on average",
                                      .change = change_of(line),
                                      .where = function_text(a, p, of[i].innermost, names),
                                      .line = line,
                                      .step_bytes = each,
-                                     .is_critical = each >= BYTES_CRITICAL,
+                                     .is_critical = is && each >= BYTES_CRITICAL,
                                      .steps = of[i].steps};
         heap_tell(&a->advice, told++, &f);
     }

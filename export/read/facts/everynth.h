@@ -17,3 +17,10 @@ char *kp_everynth_text(char *out, size_t bytes, long distance);
  * others may be marked, too. Unmarks the rest. False: no distance has five of them.
  */
 bool kp_everynth_mark(const long *numbers, bool *marks, size_t count);
+enum { KP_RECURS_LEAST = 6 };
+/* Does what happens in `times` of `count` steps, first and last at these, come again and again? Once a cache is full,
+ * nothing comes for long. */
+static inline bool kp_everynth_recurs(size_t times, long first, long last, long count)
+{
+    return times >= KP_RECURS_LEAST && 4 * (last - first) >= 3 * count;
+}

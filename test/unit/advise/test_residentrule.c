@@ -117,7 +117,7 @@ static void growth_at_odd_steps_is_told_without_a_distance(void **state)
 {
     const struct kp_advice a = advice_of_steps(*state, pieces, LONG);
     assert_int_equal(a.count, 1);
-    assert_non_null(strstr(a.findings[0].what, "grows in some steps, on average by so much a step ("));
+    assert_non_null(strstr(a.findings[0].what, "grows in some steps, per step on average ("));
     assert_true(a.findings[0].step_bytes > 64 * 1024);
     assert_false(a.findings[0].is_critical);
 }

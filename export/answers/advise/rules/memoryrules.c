@@ -7,6 +7,7 @@
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
+#include "export/read/facts/everynth.h"
 #include "export/show/units.h"
 
 #define MB 1048576.0
@@ -84,6 +85,7 @@ struct left_line {
 };
 struct left_lines { /* of the program: rows of `of` are struct left_line; all zero: empty */
     struct kp_keyindex of, seen;
+    double bytes, of_optimizers; /* in all, and within an optimizer's step */
 };
 
 static void line_add(struct left_lines *lines, const struct kp_tree *tree, const struct live_block *block)
@@ -100,8 +102,9 @@ static void line_add(struct left_lines *lines, const struct kp_tree *tree, const
 
 KP_ORDER_DOWN(largest_first, struct left_line, bytes)
 
-/* ": 312 KiB at a.py:3 main, 64 KiB at a.py:9 main", of two lines or more that leave some in each step; else "". */
-static const char *lines_text(const struct kp_costrules *x, struct left_lines *lines)
+/* ": 312 KiB at a.py:3 main, 64 KiB at a.py:9 main", of two lines or more that leave some in each of `leaving` steps;
+ * else "". */
+static const char *lines_text(const struct kp_costrules *x, struct left_lines *lines, size_t leaving)
 {
     struct left_line *const of = lines->of.rows;
     const double steps = (double)x->chosen->step_count - 1; /* the last is left out */
@@ -109,7 +112,7 @@ static const char *lines_text(const struct kp_costrules *x, struct left_lines *l
     size_t used = 0, shown = 0;
     if (lines->of.count) qsort(of, lines->of.count, sizeof *of, largest_first);
     for (size_t i = 0; i < lines->of.count && shown < LINES_SHOWN; i++) {
-        if (of[i].bytes < LEFT_LEAST * steps || (double)of[i].steps < LEFT_STEPS * steps) continue;
+        if (of[i].bytes < LEFT_LEAST * steps || (double)of[i].steps < LEFT_STEPS * (double)leaving) continue;
         kp_units_bytes(size, sizeof size, (int64_t)(of[i].bytes / steps));
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s at %s", shown++ ? ", " : ": ", size,
                                  kp_kineto_text(x->tree->trace, of[i].line));
@@ -144,6 +147,9 @@ static void left_find(struct memory_walk *w, bool gpu, struct kp_cost *left, str
         if (blocks[i].step + 1 == chosen->step_count) continue; /* the next step may free it */
         kp_costplaces_add(&left->places, w->x->tree, blocks[i].place, -1, (int64_t)blocks[i].bytes);
         line_add(lines, w->x->tree, &blocks[i]);
+        lines->bytes += blocks[i].bytes;
+        if (blocks[i].place >= 0 && kp_node_is_in(w->x->tree, blocks[i].place, KP_NAME_OPTIMIZER))
+            lines->of_optimizers += blocks[i].bytes;
     }
     kp_keyindex_fini(&addresses);
 }
@@ -151,8 +157,12 @@ static void left_find(struct memory_walk *w, bool gpu, struct kp_cost *left, str
 #define CACHES "Give functools.lru_cache() a maxsize, and drop old entries of a list or a dict. "
 #define KEY "A tensor as a key is a new key in each step. "
 #define GRAPH "Do not keep a step's graph or tensors: use total += loss.item(), and .detach() what is stored. "
+#define STATE                                                                                                       \
+    "These are an optimizer's state of parameters that are new. It keeps a parameter and its state until both are " \
+    "removed: take the group out of optimizer.param_groups, and its parameters out of optimizer.state. "
 #define SHOWN "`kprof memory` shows what grows, and where it is allocated."
 static const char keep_change[] = GRAPH "A cache keeps tensors as well. " CACHES KEY SHOWN;
+static const char state_change[] = STATE SHOWN;
 static const char cached_change[] =
     "That line computes without gradients: a cache, a list or a dict may keep its tensors. " CACHES KEY SHOWN;
 static const char detached_change[] = "That line already detaches, so it keeps tensors without their graph. Keep "
@@ -195,24 +205,54 @@ static const char *change_of(const struct kp_costrules *x, const char *where, co
     return use.has_backward && !use.is_trained ? cached_change : keep_change;
 }
 
-/* The last step is left out: its blocks may live on into the next one. */
+/* The steps that leave some. The last one is left out: its blocks may live on into the next one. */
+struct left_steps {
+    size_t *at, count;
+    double mean; /* bytes, of all steps */
+};
+
+static struct left_steps leaving_find(const struct kp_costrules *x, const struct kp_cost *left)
+{
+    const size_t steps = x->chosen->step_count;
+    struct left_steps l = {.at = kp_kineto_room(steps + 1, sizeof *l.at)};
+    for (size_t i = 0; i + 1 < steps; i++) {
+        l.mean += left->of[i] / (double)(steps - 1);
+        if (left->of[i] >= LEFT_LEAST) l.at[l.count++] = i;
+    }
+    return l;
+}
+
+/* "each step leaves ", "each 10th step leaves ", "some steps leave "; NULL: it does not grow. */
+static const char *leaving_text(const struct kp_costrules *x, const struct left_steps *l)
+{
+    const size_t steps = x->chosen->step_count - 1;
+    if ((double)l->count >= LEFT_STEPS * (double)steps) return "each step leaves ";
+    if (!l->count || !kp_everynth_recurs(l->count, (long)l->at[0], (long)l->at[l->count - 1], (long)steps)) return NULL;
+    const long nth = kp_costrules_each_nth(x, l->at, l->count);
+    return nth ? KP_TEXT("each %ldth step leaves ", nth) : "some steps leave ";
+}
+
 static void growth_judge(struct memory_walk *w, bool gpu)
 {
     struct kp_costrules *x = w->x;
     const size_t steps = x->chosen->step_count;
     struct kp_cost left = kp_cost_open(x);
     struct left_lines lines = {0};
-    struct kp_finding f = {.id = KP_FINDING_GROWS};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, &left, &lines);
-    f.what = KP_TEXT("each step leaves %smemory allocated%s", gpu ? "GPU " : "", lines_text(x, &lines));
-    for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
-    if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);
-    f.is_critical = f.step_bytes >= LEFT_CRITICAL;
-    if (f.steps >= LEFT_STEPS * (double)(steps - 1) && f.step_bytes >= LEFT_LEAST && steps >= STEPS_FOR_GROWTH) {
+    struct left_steps l = leaving_find(x, &left);
+    const bool is_each = (double)l.count >= LEFT_STEPS * (double)(steps - 1);
+    const char *const who = steps >= STEPS_FOR_GROWTH ? leaving_text(x, &l) : NULL;
+    struct kp_finding f = {.id = KP_FINDING_GROWS, .steps = l.count};
+    f.step_bytes = is_each ? kp_quantile(left.of, steps - 1, 0.5) : l.mean;
+    f.what = KP_TEXT("%s%smemory allocated%s%s", who ? who : "", gpu ? "GPU " : "",
+                     is_each ? "" : ", per step on average", lines_text(x, &lines, l.count));
+    f.is_critical = is_each && f.step_bytes >= LEFT_CRITICAL;
+    if (who && f.step_bytes >= LEFT_LEAST) {
         kp_costplaces_tell(&left.places, x->tree->trace, &f);
-        f.change = change_of(x, f.where, f.line);
+        f.change = 2 * lines.of_optimizers > lines.bytes ? state_change : change_of(x, f.where, f.line);
         kp_costrules_tell(x, &f);
     }
+    free(l.at);
     kp_cost_drop(&left);
 }
 

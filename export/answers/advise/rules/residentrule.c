@@ -184,7 +184,7 @@ static const char *when_text(const struct kp_costrules *x, const struct looks *l
     char every[32];
     const long distance = distance_of(x, l);
     if (steps_of(x, l) == x->out->steps) return "with each step";
-    if (!distance) return "in some steps, on average by so much a step";
+    if (!distance) return "in some steps, per step on average";
     return KP_TEXT("in jumps%s by about %s", kp_everynth_text(every, sizeof every, distance),
                    kp_units_size((int64_t)(each * (double)distance)));
 }
