@@ -594,7 +594,7 @@ def test_a_hook_that_is_added_again_is_told_with_both_numbers_and_larger_inputs_
 def test_steps_that_differ_by_more_than_they_grow_are_no_drift(tmp_path):
     """As on a machine that others use: the growth has an order, but is less than steps beside each other differ."""
     told = of_lengths(tmp_path / "grows.pt.trace.json", [100 + 5 * i for i in range(20)])
-    assert "(steps 22, 21, 20, 19, 18 and 14 more)" in told["slower-steps"], told
+    assert "(steps 22, 21, 20, 19, 18, longest first, and 14 more)" in told["slower-steps"], told
     assert "slower-steps" not in of_lengths(tmp_path / "noise.pt.trace.json", [100 + 2 * i + 60 * (i % 2) for i in range(20)])
 
 
@@ -651,11 +651,11 @@ def test_slow_steps_of_one_cause_are_told_together_and_beside_others(tmp_path):
     check, log = "train.py(20): check", "train.py(30): log"
     found = slow_steps_of(with_slow_steps(tmp_path / "three.pt.trace.json", {
         7: (300, "aten::matmul", check), 12: (500, "aten::matmul", check), 15: (200, "aten::sort", log)}))
-    assert ["(steps 12, 7)" in finding["what"] for finding in found] == [True, False] and found[1]["what"].startswith("step 15 lasts 200.0 ms longer ")
+    assert ["(steps 7, 12)" in finding["what"] for finding in found] == [True, False] and found[1]["what"].startswith("step 15 lasts 200.0 ms longer ")
     assert [finding["line"] for finding in found] == ["train.py:20 check", "train.py:30 log"]
     many = {number: (60 + number, f"aten::op{number}", log) for number in range(5, 20, 2)}  # each by another op: a busy machine
     found = slow_steps_of(with_slow_steps(tmp_path / "many.pt.trace.json", many, steps=40))
-    assert ["(steps 19, 17, 15, 13, 11 and 3 more)" in finding["what"] for finding in found] == [True]
+    assert ["(steps 19, 17, 15, 13, 11, longest first, and 3 more)" in finding["what"] for finding in found] == [True]
 
 
 LOADERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"

@@ -593,6 +593,23 @@ static void one_decision_makes_the_verdict(void **state)
         if (kp_advice_verdict(&rows[i].advice) != rows[i].verdict) fail_msg("row %zu", i);
 }
 
+static void steps_are_listed_by_time_or_said_to_be_the_longest(void **state)
+{
+    static const struct {
+        long numbers[5];
+        size_t count;
+        const char *text;
+    } rows[] = {{{7}, 1, "step 7"},
+                {{16, 12, 5}, 3, "steps 5, 12, 16"},
+                {{16, 12, 5, 9, 2}, 5, "steps 16, 12, 5, longest first, and 2 more"},
+                {{5, 12, 16, 9}, 4, "steps 5, 12, 16, longest first, and 1 more"},
+                {{5, 9, 12, 16}, 4, "steps 5, 9, 12 and 1 more"}};
+    char text[KP_STEPS_TEXT_BYTES];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(kp_finding_steps_text(text, sizeof text, rows[i].numbers, rows[i].count, 3), rows[i].text);
+}
+
 static void a_wait_for_a_core_stands_above_what_costs_less(void **state)
 {
     struct kp_advice a = {.crowded = "no core", .crowded_ns = 5, .count = 1, .findings = {{.step_ns = 5}}};
@@ -608,6 +625,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_decision_makes_the_verdict),
+        cmocka_unit_test(steps_are_listed_by_time_or_said_to_be_the_longest),
         cmocka_unit_test(a_wait_for_a_core_stands_above_what_costs_less),
         LITTLE(what_of_a_phase_lies_in_no_step_is_told_and_no_health),
         LITTLE(a_phase_of_steps_is_healthy),

@@ -57,8 +57,9 @@ static void of_many_the_longest_are_named(void **state)
         at += us;
     }
     const struct kp_advice a = advise(t);
-    assert_string_equal(a.waited[0].what,
-                        "steps 17, 13, 9 and 2 more were slow because they waited for a CPU core, step 17 for 80.0 ms");
+    assert_string_equal(
+        a.waited[0].what,
+        "steps 17, 13, 9, longest first, and 2 more were slow because they waited for a CPU core, step 17 for 80.0 ms");
     assert_true(a.waited[0].count == 5 && a.waited[0].longest == 17);
     assert_float_equal(a.waited[0].some.least_ns, 40e6, 1e3);
     assert_float_equal(a.waited[0].some.all_ns, 300e6, 1e3);

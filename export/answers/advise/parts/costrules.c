@@ -137,15 +137,13 @@ long kp_costrules_each_nth(const struct kp_costrules *x, const size_t *at, size_
 const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count, size_t most,
                                  const char *after)
 {
-    char text[KP_NUMBERS_MOST * 24] = "", each[40];
-    size_t used = 0;
-    for (size_t i = 0; i < count && i < most; i++)
-        used +=
-            (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", x->chosen->steps[at[i]].number);
+    char text[KP_STEPS_TEXT_BYTES], each[40];
+    long *const numbers = kp_kineto_room(count + 1, sizeof *numbers);
+    for (size_t i = 0; i < count; i++) numbers[i] = x->chosen->steps[at[i]].number;
+    kp_finding_steps_text(text, sizeof text, numbers, count, most);
+    free(numbers);
     kp_everynth_text(each, sizeof each, kp_costrules_each_nth(x, at, count));
-    const char *const end = *each ? after : "";
-    return count > most ? kp_costrules_text(x, "steps %s and %zu more%s%s", text, count - most, each, end)
-                        : kp_costrules_text(x, "step%s %s%s%s", count > 1 ? "s" : "", text, each, end);
+    return kp_costrules_text(x, "%s%s%s", text, each, *each ? after : "");
 }
 
 KP_ORDER_BY(longest_first, double)

@@ -103,8 +103,8 @@ const char *kp_costrules_text(const struct kp_costrules *rules, const char *form
 /* "of an ordinary step without evaluations"; NULL: of all. */
 const char *kp_costrules_share_of(const struct kp_costrules *rules, const struct kp_finding_steps *of);
 enum { KP_NUMBERS_MOST = 5, KP_NUMBERS_FEW = 3 };
-/* "step 7", "steps 7, 12 and 3 more, each 5th step": these of the chosen steps, in this order; `most`: how many are
- * named. `after`: what stands behind "each 5th step", as a comma before a verb. */
+/* "step 7", "steps 7, 12 and 3 more, each 5th step": these of the chosen steps, as kp_finding_steps_text() has them.
+ * `after`: what stands behind "each 5th step", as a comma before a verb. */
 const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count, size_t most,
                                  const char *after);
 long kp_costrules_each_nth(const struct kp_costrules *rules, const size_t *at, size_t count); /* 5: each 5th; 0: no */

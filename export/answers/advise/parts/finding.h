@@ -151,6 +151,11 @@ struct kp_advice {
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
+enum { KP_STEPS_TEXT_BYTES = 192 };
+/* Writes "step 7", "steps 7, 12" (all in the order of time), or "steps 12, 7, longest first, and 3 more" where more
+ * than `most` are given, the longest first or in the order of time. Returns `out`. */
+const char *kp_finding_steps_text(char *out, size_t bytes, const long *numbers, size_t count, size_t most);
+
 enum { KP_NOTES_MAX = 18 + KP_WAITED_MAX };
 struct kp_note {
     const char *text, *title; /* a sentence; what it tells */

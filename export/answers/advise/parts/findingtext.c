@@ -5,10 +5,39 @@
  * What a finding itself says and advises stands with its rule (partrules.c and the other *rules.c).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/answers/advise/parts/finding.h"
 #include "export/answers/top/toprows.h"
+
+KP_ORDER_NUMBERS(number_order, long)
+
+static bool are_in_order(const long *numbers, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (numbers[i] < numbers[i - 1]) return false;
+    return true;
+}
+
+/* All steps are named in the order of time. Some of many are those that cost most. */
+const char *kp_finding_steps_text(char *out, size_t bytes, const long *longest, size_t count, size_t most)
+{
+    const bool are_all = count <= most;
+    const size_t named = are_all ? count : most;
+    long *const numbers = kp_kineto_room(count + 1, sizeof *numbers);
+    memcpy(numbers, longest, count * sizeof *numbers);
+    if (are_all && count) qsort(numbers, count, sizeof *numbers, number_order);
+    size_t used = (size_t)snprintf(out, bytes, "step%s ", count == 1 ? "" : "s");
+    for (size_t i = 0; i < named && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%ld", i ? ", " : "", numbers[i]);
+    if (!are_all && used < bytes)
+        snprintf(out + used, bytes - used, "%s and %zu more", are_in_order(numbers, count) ? "" : ", longest first,",
+                 count - named);
+    free(numbers);
+    return out;
+}
 
 size_t kp_advice_notes(const struct kp_advice *a, struct kp_note notes[KP_NOTES_MAX])
 {

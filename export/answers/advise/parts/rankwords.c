@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rankwords.c - what the traces of all ranks tell of the findings of one: for whom it waits, and why */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/advise/parts/finding.h"
@@ -100,16 +101,13 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     return true;
 }
 
-/* "step 48", "steps 19, 18 and 3 more". */
 static void steps_name(char *out, size_t bytes, const struct kp_longer_steps *steps)
 {
     enum { NAMED = 3 };
-    char names[80] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < steps->count && i < NAMED; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%ld", i ? ", " : "", steps->of[i].number);
-    if (steps->count > NAMED) snprintf(out, bytes, "steps %s and %zu more", names, steps->count - NAMED);
-    else snprintf(out, bytes, "step%s %s", kp_units_s(steps->count), names);
+    long *const numbers = kp_kineto_room(steps->count + 1, sizeof *numbers);
+    for (size_t i = 0; i < steps->count; i++) numbers[i] = steps->of[i].number;
+    kp_finding_steps_text(out, bytes, numbers, steps->count, NAMED);
+    free(numbers);
 }
 
 /* How long that rank had none: in one step, or everywhere. */
