@@ -327,6 +327,29 @@ def test_advise_says_nothing_of_a_heap_that_each_step_leaves_as_it_was(cleaks, t
     assert profile_of(run.trace).exists() and "heap-grows" not in {finding["id"] for finding in advice["findings"]}, advice
 
 
+LEAVING_SOME = """import torch
+kept, model = [], torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(43):
+    model(torch.ones(4, 8)).sum().backward()
+    if step % 5 == 4 and step > 20 * EARLY:
+        kept.append(torch.ones(50_000))
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("early", (0, 1))
+def test_a_line_that_leaves_memory_in_each_fifth_step_is_a_warning(early, tmp_path):
+    """One that leaves some in the second half of the recording alone is none: it may soon stop."""
+    script = tmp_path / "some.py"
+    script.write_text(LEAVING_SOME.replace("EARLY", str(early)))
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, script], shapes=False, schedule="wait=1,warmup=1,active=40,repeat=1",
+                            KPROF_STEP="optimizer", KPROF_MALLOC="trace", KPROF_WITH_STACK="1").ok()
+    findings = [f for f in json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"] if f["id"] == "heap-grows"]
+    said = [(f["line"], f["severity"], f["what"].startswith("some steps leave "), f["step_bytes"] == pytest.approx(40_000, rel=0.1)) for f in findings]
+    assert said == [("some.py:7 <module>", "warning", True, True)] * (not early), findings
+
+
 LEAVING_SIX = """import torch
 kept, model = [], torch.nn.Linear(8, 8)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
