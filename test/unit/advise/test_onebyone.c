@@ -11,14 +11,28 @@ static const struct kp_finding *found(const struct kp_advice *a, const char *id)
     return NULL;
 }
 
-static void op_at(struct little *t, const char *name, int ts, int dur, const char *frames, const char *more)
+static void op_of(struct little *t, int tid, const char *name, int ts, int dur, const char *frames, const char *more)
 {
     char args[160];
     snprintf(args, sizeof args, "\"Call stack\":\"%s;train.py(31): main\"%s", frames, more);
-    event(t, "cpu_op", name, 1, ts, dur, args);
+    event(t, "cpu_op", name, tid, ts, dur, args);
 }
 
-/* Steps of 1500 us of a product, and 20 turns of 20 us: an op of 10, 5 of Python, and the mark of 5. */
+static void op_at(struct little *t, const char *name, int ts, int dur, const char *frames, const char *more)
+{
+    op_of(t, 1, name, ts, dur, frames, more);
+}
+
+/* 20 turns of 20 us: an op of 10, 5 of Python, and the mark of 5. */
+static void loop_at(struct little *t, int tid, const char *computed, const char *mark, int ts, const char *frames)
+{
+    for (int i = 0; i < TURNS; i++) {
+        op_of(t, tid, mark, ts + 20 * i, 5, frames, "");
+        op_of(t, tid, computed, ts + 20 * i + 10, 10, frames, "");
+    }
+}
+
+/* Steps of 1500 us of a product, and such a loop. */
 static struct kp_advice loop_advise(struct little *t, const char *computed, const char *mark, const char *frames)
 {
     for (int step = 0; step < STEPS; step++) {
@@ -27,10 +41,7 @@ static struct kp_advice loop_advise(struct little *t, const char *computed, cons
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
         event(t, "user_annotation", name, 1, at, STEP_US, "");
         op_at(t, "aten::mm", at, 1500, "train.py(40): model", "");
-        for (int i = 0; i < TURNS; i++) {
-            op_at(t, mark, at + 1500 + 20 * i, 5, frames, "");
-            op_at(t, computed, at + 1500 + 20 * i + 10, 10, frames, "");
-        }
+        loop_at(t, 1, computed, mark, at + 1500, frames);
         op_at(t, "aten::add_", at + 1900, 90, "train.py(32): main", "");
     }
     return advise(t);
@@ -109,6 +120,47 @@ static void a_loader_between_two_ops_of_the_input_is_none_of_it(void **state)
     }
 }
 
+/* The loop runs in another thread. The step runs a copy of `copies` us with it, and its product from `from` us on. */
+static struct kp_advice beside_advise(struct little *t, const char *frames, int copies, int from)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int at = STEP_US * step;
+        numbered_step(t, step, at, STEP_US);
+        if (copies) op_at(t, "aten::copy_", at, copies, "train.py(32): main", "");
+        loop_at(t, 2, "aten::sub", "aten::select", at, frames);
+        op_at(t, "aten::mm", at + from, 1900 - from, "train.py(40): model", "");
+        op_at(t, "aten::add_", at + 1900, 90, "train.py(32): main", "");
+    }
+    return advise(t);
+}
+
+static void a_loop_beside_the_step_costs_what_the_step_waits_for(void **state)
+{
+    static const struct {
+        int copies, from;
+        double ns;
+    } those[] = {{0, 0, 0}, {0, 400, 385e3}, {150, 400, 235e3}};
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++) {
+        const struct kp_advice a = beside_advise(*state, "train.py(8): scale", those[i].copies, those[i].from);
+        const struct kp_finding *const f = found(&a, "one-by-one");
+        assert_true((f != NULL) == (those[i].ns > 0));
+        if (f) assert_float_equal(f->step_ns, those[i].ns, 1);
+        little_teardown(state);
+        little_setup(state);
+    }
+}
+
+static void the_main_thread_prepares_no_input_of_another_thread(void **state)
+{
+    for (int from = 0; from <= 400; from += 400) {
+        const struct kp_advice a = beside_advise(*state, "train.py(8): augment", 0, from);
+        assert_null(found(&a, "input-in-step"));
+        assert_true((found(&a, "one-by-one") != NULL) == (from > 0));
+        little_teardown(state);
+        little_setup(state);
+    }
+}
+
 /* Each turn of a recurrence needs the one before. */
 static void what_autograd_follows_is_not_told(void **state)
 {
@@ -179,6 +231,8 @@ int main(void)
         LITTLE(elements_of_which_nothing_is_computed_are_not_told),
         LITTLE(input_is_told_once_with_its_loop),
         LITTLE(a_loader_between_two_ops_of_the_input_is_none_of_it),
+        LITTLE(a_loop_beside_the_step_costs_what_the_step_waits_for),
+        LITTLE(the_main_thread_prepares_no_input_of_another_thread),
         LITTLE(what_autograd_follows_is_not_told),
         LITTLE(a_loop_that_waits_for_a_core_is_told_with_its_wait),
         LITTLE(a_pause_with_a_core_is_none_of_the_loop),

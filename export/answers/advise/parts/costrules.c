@@ -28,6 +28,12 @@ bool kp_costrules_is_outer(const struct kp_costrules *x, size_t node)
     return kp_costrules_is_op(x, node) && kp_costplace_op(x->tree, (int32_t)node) == (int32_t)node;
 }
 
+bool kp_costrules_is_beside(const struct kp_costrules *x, size_t node)
+{
+    const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
+    return x->has_thread && !x->tree->nodes[node].on_device && (e->tid != x->thread.tid || e->pid != x->thread.pid);
+}
+
 bool kp_costrules_in_steps(const struct kp_costrules *x, size_t node)
 {
     return kp_spans_has(&x->chosen->in_steps, x->tree->nodes[node].start_ns);
@@ -63,10 +69,23 @@ static void nodes_look(struct kp_costrules *x)
     }
 }
 
+static void thread_look(struct kp_costrules *x)
+{
+    bool has_others = false;
+    x->has_thread = kp_chosen_thread(&x->thread, x->tree);
+    for (size_t i = 0; i < x->tree->count && !has_others; i++)
+        has_others = kp_costrules_is_op(x, i) && kp_costrules_is_beside(x, i);
+    for (size_t i = 0; i < x->tree->count && has_others; i++)
+        if (kp_costrules_is_op(x, i) && !kp_costrules_is_beside(x, i))
+            kp_spans_add(&x->thread_ops, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns);
+    kp_spans_settle(&x->thread_ops);
+}
+
 void kp_costrules_open(struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
     nodes_look(x);
+    thread_look(x);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU) continue;
@@ -93,6 +112,7 @@ void kp_costrules_fini(struct kp_costrules *x)
     free(x->told);
     kp_spans_fini(&x->evaluated);
     kp_spans_fini(&x->read_idle);
+    kp_spans_fini(&x->thread_ops);
 }
 
 const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)
@@ -191,6 +211,13 @@ struct kp_cost kp_cost_open(struct kp_costrules *x)
     return (struct kp_cost){.x = x, .of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof(double))};
 }
 
+/* How long a time that is charged lasts: all of it, or what of another thread's work the steps may wait for. */
+static int64_t charged_ns(const struct kp_costrules *x, int32_t node, int64_t from_ns, int64_t to_ns)
+{
+    const bool is_beside = node >= 0 && !x->out->has_gpu && kp_costrules_is_beside(x, (size_t)node);
+    return to_ns - from_ns - (is_beside ? kp_spans_between(&x->thread_ops, from_ns, to_ns) : 0);
+}
+
 void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t end_ns, double weight)
 {
     const struct kp_chosen *chosen = cost->x->chosen;
@@ -200,8 +227,9 @@ void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t e
         const struct kp_step *s = &chosen->steps[i];
         const int64_t from = s->start_ns > start_ns ? s->start_ns : start_ns;
         const int64_t to = s->end_ns < end_ns ? s->end_ns : end_ns;
-        cost->of[i] += (double)(to - from) * weight;
-        all += (double)(to - from) * weight;
+        const double ns = (double)charged_ns(cost->x, node, from, to) * weight;
+        cost->of[i] += ns;
+        all += ns;
     }
     kp_costplaces_add(&cost->places, cost->x->tree, node, -1, (int64_t)all);
 }

@@ -36,10 +36,13 @@ struct kp_costrules {
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;
-    int32_t *loaders;       /* by node: the DataLoader's call around it, or -1 */
-    bool *has_backward;     /* by node: it is a forward op, of which a node of autograd ran */
-    const char *unrecorded; /* what was not recorded, with the settings; NULL: all was */
-    uint32_t explained;     /* bits of measures that a finding here tells better than the rules over parts */
+    struct kp_thread_of_steps thread; /* that of the steps */
+    bool has_thread;
+    struct kp_spans thread_ops; /* times in which it runs an op; filled where other threads run some */
+    int32_t *loaders;           /* by node: the DataLoader's call around it, or -1 */
+    bool *has_backward;         /* by node: it is a forward op, of which a node of autograd ran */
+    const char *unrecorded;     /* what was not recorded, with the settings; NULL: all was */
+    uint32_t explained;         /* bits of measures that a finding here tells better than the rules over parts */
 };
 struct kp_cost_rule {
     double bound;      /* share of a step */
@@ -58,16 +61,18 @@ struct kp_cost {
 void kp_costrules_open(struct kp_costrules *rules); /* works and loaders, of what is set already */
 void kp_costrules_fini(struct kp_costrules *rules);
 const char *kp_costrules_name(const struct kp_costrules *rules, int32_t node);
-bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node);    /* of the host, and no range */
-bool kp_costrules_is_outer(const struct kp_costrules *rules, size_t node); /* an op that no other one calls */
-bool kp_costrules_in_steps(const struct kp_costrules *rules, size_t node); /* it begins in the chosen time of them */
-size_t kp_costrules_step(const struct kp_costrules *rules, size_t node);   /* it begins in; step_count: in none */
-int64_t kp_costrules_ns(const struct kp_costrules *rules, size_t node);    /* how long it lasts */
-int32_t kp_costrules_place(const struct kp_device_work *work);             /* the call that launched it, or itself */
+bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node);     /* of the host, and no range */
+bool kp_costrules_is_outer(const struct kp_costrules *rules, size_t node);  /* an op that no other one calls */
+bool kp_costrules_is_beside(const struct kp_costrules *rules, size_t node); /* of the host, in another thread */
+bool kp_costrules_in_steps(const struct kp_costrules *rules, size_t node);  /* it begins in the chosen time of them */
+size_t kp_costrules_step(const struct kp_costrules *rules, size_t node);    /* it begins in; step_count: in none */
+int64_t kp_costrules_ns(const struct kp_costrules *rules, size_t node);     /* how long it lasts */
+int32_t kp_costrules_place(const struct kp_device_work *work);              /* the call that launched it, or itself */
 /* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
 bool kp_costrules_is_launch(const struct kp_costrules *rules, const struct kp_device_work *work);
 struct kp_cost kp_cost_open(struct kp_costrules *rules);
-/* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
+/* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. Without a GPU the
+ * work of another thread costs a step the time in which the thread of the steps runs no op: else both run at once. */
 void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t end_ns, double weight);
 void kp_cost_add_node(struct kp_cost *cost, size_t node, double weight); /* with its own time */
 /* Charges each op from `first` on, of its thread and of no other op, with the time from the end of the one before: a

@@ -124,11 +124,11 @@ static bool is_waiting(const struct kp_tree *tree, size_t function)
     return 2 * waited >= n->end_ns - n->start_ns;
 }
 
-/* An op by its stack, a Python function by its own name. */
+/* An op by its stack, a Python function by its own name. What another thread prepares is a worker's. */
 bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-    if (x->loaders[i] >= 0) return false;
+    if (x->loaders[i] >= 0 || kp_costrules_is_beside(x, i)) return false;
     if (e->kind == KP_KINETO_PYTHON) return kp_node_is(x->tree, i, KP_NAME_INPUT) && !is_waiting(x->tree, i);
     if (e->kind != KP_KINETO_OP || kp_node_is(x->tree, i, KP_NAME_RANGE) || x->tree->nodes[i].forward >= 0)
         return false;
