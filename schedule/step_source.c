@@ -19,9 +19,12 @@
  *              MODULE to DATALOADER it goes on.
  *
  * Of several optimizers the first that steps is tracked, and only its steps count. Its identity is its object, which
- * the caller finds, or the name of its range. Another optimizer takes over in two cases:
+ * the caller finds, or the name of its range. Another optimizer takes over in three cases:
  *     The tracked optimizer is destroyed. The other takes over at its next step. That step counts, unless the other has
  *         already stepped since the tracked one's last step.
+ *     The tracked optimizer made LONE_LEAST steps or more and no other one stepped meanwhile: one training follows on
+ *         another. The step counts. If the first steps again before the other made so many, both are of one training,
+ *         and the first is tracked again.
  *     The tracked optimizer is silent for TAKEOVER_AFTER steps of others. The next step takes over, and counts no
  *         step, as above.
  * Calls of a model count after MODULES_ALONE outermost calls of one nn.Module, without a batch of a DataLoader between
@@ -53,6 +56,7 @@ enum {
     MODEL_BYTES = 256,
     NEAR_MOST = 8,
     TAKEOVER_AFTER = 64, /* steps of other optimizers before another takes over */
+    LONE_LEAST = 6,      /* steps of one optimizer alone: more than a critic has in an iteration */
 };
 /* Values of `tracked` beside a mark (below 2^30) and an identity (has the top bit). GONE: it was destroyed. */
 enum { TRACKED_NONE, TRACKED_GONE };
@@ -91,6 +95,8 @@ struct counter {
     _Atomic uint64_t tracked;     /* the optimizer that counts */
     _Atomic uint64_t others_seen; /* a bit (by hash) for each other optimizer that stepped since */
     _Atomic uint32_t silence;     /* steps of others since the tracked optimizer's last step */
+    _Atomic uint32_t alone;       /* steps of the tracked optimizer since it is tracked */
+    _Atomic uint64_t before;      /* the optimizer that was tracked until this one followed on it, 0: none */
     _Atomic uint32_t batches;
     _Atomic uint32_t reports[KP_STEP_API + 1]; /* of each source, whether they counted or not */
     _Atomic uintptr_t module;                  /* the one whose calls count */
@@ -215,11 +221,17 @@ static bool source_take(uint32_t who)
 
 static uint64_t others_bit(uint64_t who) { return UINT64_C(1) << (who * UINT64_C(0x9E3779B97F4A7C15) >> 58); }
 
-/* Whether the optimizer `who` may take over from the tracked optimizer. Lost updates of two threads only delay it. */
-static bool may_take_over(uint64_t seen, uint64_t who)
+static bool is_alive(uint64_t tracked) { return tracked != TRACKED_NONE && tracked != TRACKED_GONE; }
+
+/* Whether the tracked optimizer made so many steps alone that another one is of a training that follows. */
+static bool was_alone(const struct counter *c)
 {
-    struct counter *const c = counter_now();
-    if (seen == TRACKED_NONE || seen == TRACKED_GONE) return true;
+    return kp_load_relaxed(&c->alone) >= LONE_LEAST && kp_load_relaxed(&c->others_seen) == 0;
+}
+
+/* Whether the tracked optimizer is silent for so long that another takes over. A lost update only delays it. */
+static bool is_silent(struct counter *c, uint64_t who)
+{
     if (kp_add_relaxed(&c->silence, 1) >= TAKEOVER_AFTER) return true;
     kp_store_relaxed(&c->others_seen, kp_load_relaxed(&c->others_seen) | others_bit(who));
     return false;
@@ -232,14 +244,22 @@ static bool optimizer_counts(uint64_t who)
     uint64_t seen = kp_load_relaxed(&c->tracked);
     if (seen == who) {
         kp_store_relaxed(&c->silence, 0);
+        (void)kp_add_relaxed(&c->alone, 1);
         return true;
     }
-    if (!may_take_over(seen, who) || !kp_cas_acq_rel(&c->tracked, &seen, who)) return false;
+    const bool follows = is_alive(seen) && was_alone(c);
+    const bool returns = is_alive(seen) && !follows && kp_load_relaxed(&c->before) == who;
+    if (is_alive(seen) && !follows && !returns && !is_silent(c, who)) return false;
+    const uint64_t other = seen;
+    if (!kp_cas_acq_rel(&c->tracked, &seen, who)) return false;
     const bool counted_already =
         kp_load_relaxed(&c->silence) == 0 && (kp_load_relaxed(&c->others_seen) & others_bit(who));
+    const bool counts = follows || returns || seen == TRACKED_NONE || (seen == TRACKED_GONE && !counted_already);
     kp_store_relaxed(&c->silence, 0);
-    kp_store_relaxed(&c->others_seen, 0);
-    return seen == TRACKED_NONE || (seen == TRACKED_GONE && !counted_already);
+    kp_store_relaxed(&c->alone, counts);
+    kp_store_relaxed(&c->others_seen, returns ? others_bit(other) : 0);
+    kp_store_relaxed(&c->before, follows ? other : 0);
+    return counts;
 }
 
 bool kp_steps_wants_optimizer(uint32_t mark)
@@ -259,6 +279,7 @@ void kp_steps_optimizer_gone(uint64_t optimizer)
     for (struct counter *c = counters; c < counters + KP_PHASE_IDS; c++) {
         uint64_t seen = optimizer;
         (void)kp_cas_acq_rel(&c->tracked, &seen, TRACKED_GONE);
+        if (kp_load_relaxed(&c->before) == optimizer) kp_store_relaxed(&c->before, 0);
         const uint64_t others = kp_load_relaxed(&c->others_seen), left = others & ~others_bit(optimizer);
         if (others != left) kp_store_relaxed(&c->others_seen, left);
     }

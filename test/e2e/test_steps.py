@@ -70,7 +70,7 @@ def test_where_frames_cannot_be_read_the_name_is_what_counts(ours):
     assert steps == iterations
 
 
-@pytest.mark.parametrize("program", ["one", "epochs", "epochs_gan", "epochs_gan_many", "reclassed", "threads"])
+@pytest.mark.parametrize("program", ["one", "epochs", "epochs_gan", "epochs_gan_many", "reclassed", "threads", "retired"])
 def test_each_iteration_is_one_step(ours, program):
     # not auto: on a machine that stands still for seconds that goes by time, and begins anew with the next step
     steps, iterations = steps_of(ours("optimizers.py", program, schedule=NEVER, KPROF_STEP="optimizer", **LATE))
@@ -78,12 +78,12 @@ def test_each_iteration_is_one_step(ours, program):
 
 
 def test_an_optimizer_that_rests_is_given_up_after_64_steps_of_another(ours):
-    steps, iterations = steps_of(ours("optimizers.py", "retired", schedule=NEVER, **LATE))
+    steps, iterations = steps_of(ours("optimizers.py", "rested", schedule=NEVER, **LATE))
     assert steps == iterations - 65
 
 
 @pytest.mark.parametrize("program", [("gan_twins.py", "8", "1"), ("gan_twins.py", "8", "5"), *(("optimizers.py", kind) for kind in (
-    "one", "epochs", "epochs_gan", "epochs_gan_many", "reclassed", "threads", "retired"))], ids="-".join)
+    "one", "epochs", "epochs_gan", "epochs_gan_many", "reclassed", "threads", "retired", "rested"))], ids="-".join)
 def test_every_reader_counts_the_steps_of_the_closing_line(ours, program):
     readers_agree(ours(*program, schedule=None, **LATE), None)
 

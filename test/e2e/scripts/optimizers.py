@@ -98,6 +98,11 @@ def retired(steps=10, later=100):
     return steps + later if first is not second else 0
 
 
+def rested():
+    """The same behind few steps of the first."""
+    return retired(5)
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     print("iterations", globals()[sys.argv[1]](), flush=True)

@@ -94,6 +94,57 @@ static void a_silent_optimizer_is_given_up_after_64_steps_of_others(void **state
     assert_int_equal(kp_steps_seen(), 9);
 }
 
+static void trainings_that_follow_on_each_other_count_all_their_steps(void **state)
+{
+    (void)state;
+    start("auto");
+    step(A, 6); /* all three are kept */
+    step(B, 6);
+    step(C, 30);
+    assert_true(kp_steps_optimizer() == C);
+    assert_int_equal(kp_steps_seen(), 42);
+    step(A, 10); /* as one that is trained on */
+    assert_int_equal(kp_steps_seen(), 52);
+}
+
+static void one_that_joins_a_training_counts_one_step(void **state)
+{
+    (void)state;
+    start("auto");
+    step(A, 20); /* a discriminator that is trained before */
+    for (int i = 0; i < 50; i++) {
+        step(B, 1);
+        step(A, 5);
+    }
+    assert_true(kp_steps_optimizer() == A);
+    assert_int_equal(kp_steps_seen(), 20 + 1 + 250);
+}
+
+static void a_critic_of_five_steps_is_not_followed_by_its_generator(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 20; i++) {
+        step(A, 5);
+        step(B, 1);
+        if (i == 10) step(A, 95);
+    }
+    assert_int_equal(kp_steps_seen(), 195);
+}
+
+/* A new one in its memory is none that returns. */
+static void one_that_follows_on_a_freed_one_stays(void **state)
+{
+    (void)state;
+    start("auto");
+    step(A, 6);
+    step(B, 1);
+    kp_steps_optimizer_gone(A);
+    step(A, 1);
+    assert_true(kp_steps_optimizer() == B);
+    assert_int_equal(kp_steps_seen(), 7);
+}
+
 static void an_optimizer_made_anew_goes_on_counting_at_once(void **state)
 {
     (void)state;
@@ -633,6 +684,10 @@ int main(void)
         cmocka_unit_test(of_two_optimizers_of_one_class_the_first_steps),
         cmocka_unit_test(without_identities_each_optimizer_of_a_class_steps),
         cmocka_unit_test(a_silent_optimizer_is_given_up_after_64_steps_of_others),
+        cmocka_unit_test(trainings_that_follow_on_each_other_count_all_their_steps),
+        cmocka_unit_test(one_that_joins_a_training_counts_one_step),
+        cmocka_unit_test(a_critic_of_five_steps_is_not_followed_by_its_generator),
+        cmocka_unit_test(one_that_follows_on_a_freed_one_stays),
         cmocka_unit_test(an_optimizer_made_anew_goes_on_counting_at_once),
         cmocka_unit_test(both_optimizers_of_a_gan_made_anew_never_count_twice),
         cmocka_unit_test(optimizers_at_the_addresses_of_others_that_were_freed_are_new),
