@@ -141,6 +141,20 @@ static bool is_closure(struct part_finding *f, size_t call)
     return false;
 }
 
+/* "CudnnConvolutionBackward", "ReluBackward1": autograd's node, of which files before 2021 tell no forward thread. */
+static bool is_autograd_node(const char *name)
+{
+    static const char end[] = "Backward";
+    size_t bytes = strlen(name);
+    while (bytes && name[bytes - 1] >= '0' && name[bytes - 1] <= '9') bytes--;
+    return bytes >= sizeof end && strncmp(name + bytes - strlen(end), end, strlen(end)) == 0 && !strpbrk(name, ": ");
+}
+
+static enum kp_part range_part(uint32_t is)
+{
+    return is & KP_NAME_LOADER ? KP_PART_LOADING : is & KP_NAME_OPTIMIZER ? KP_PART_OPTIMIZER : KP_PART_OTHER;
+}
+
 /* What a node is by itself: a part, or'ed with IN_CLOSURE. */
 static uint8_t own_part(struct part_finding *f, size_t node)
 {
@@ -149,9 +163,10 @@ static uint8_t own_part(struct part_finding *f, size_t node)
     const uint32_t is = kp_namefacts(f->tree->trace, e->name);
     switch (e->kind) {
     case KP_KINETO_PYTHON: return text_part(f, e->name) | (is_closure(f, node) ? IN_CLOSURE : 0);
-    case KP_KINETO_ANNOTATION:
-        return is & KP_NAME_LOADER ? KP_PART_LOADING : is & KP_NAME_OPTIMIZER ? KP_PART_OPTIMIZER : KP_PART_OTHER;
+    case KP_KINETO_ANNOTATION: return range_part(is);
     case KP_KINETO_OP:
+        if (is & KP_NAME_RANGE) return range_part(is);
+        if (is_autograd_node(name)) return KP_PART_BACKWARD;
         if (e->fwd_tid > 0 || kp_name_begins(name, "autograd::engine::") || kp_name_begins(name, KP_ACCUMULATE_GRAD))
             return KP_PART_BACKWARD;
         return text_part(f, e->stack);

@@ -117,6 +117,16 @@ static struct kp_parts_sum usual_sum(const struct kp_stepparts *p, struct kp_usu
     return sum;
 }
 
+bool kp_stepparts_has_forward(const struct kp_stepparts *p)
+{
+    return p->all.host_ns[KP_PART_FORWARD] > 0 || !p->all.host_ns[KP_PART_BACKWARD];
+}
+
+static const char *part_text(const struct kp_stepparts *p, enum kp_part part)
+{
+    return part == KP_PART_OTHER && !kp_stepparts_has_forward(p) ? "forward and other" : kp_part_name(part);
+}
+
 /* In tenths of a percent. What rounding leaves is the largest part's, so they are 100.0 % together. */
 static void tenths_make(long of[KP_STEPPARTS_SHOWN], const struct kp_parts_sum *s, bool on_gpu)
 {
@@ -154,7 +164,8 @@ const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts
     for (int i = 0; i < KP_STEPPARTS_SHOWN && used < bytes; i++) {
         const enum kp_part part = kp_stepparts_order[i];
         if (!tenths[i] && (on_gpu || part == KP_PART_LOADING)) continue;
-        used += (size_t)snprintf(out + used, bytes - used, "%s%s %.1f %%", used ? ", " : "", kp_part_name(part),
+        if (part == KP_PART_FORWARD && !kp_stepparts_has_forward(p)) continue;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s %.1f %%", used ? ", " : "", part_text(p, part),
                                  (double)tenths[i] / 10);
     }
     if (on_gpu) return out;

@@ -24,6 +24,8 @@ void kp_stepparts_fini(struct kp_stepparts *parts);
 /* Whether there are steps that train: only then is a step known to be made of these. */
 bool kp_stepparts_has(const struct kp_stepparts *parts);
 bool kp_stepparts_has_gpu(const struct kp_stepparts *parts); /* and a GPU worked in them */
+/* A backward pass has a forward one, which files before 2021 do not tell: it is then part of "other". */
+bool kp_stepparts_has_forward(const struct kp_stepparts *parts);
 /* The parts in the order in which they are shown. What of the steps is in no part, as a moment between two pieces of a
  * trace, is "other". Threads beside the main one have none. */
 enum { KP_STEPPARTS_SHOWN = 5 };

@@ -90,8 +90,10 @@ static const char *part_key(size_t i)
 }
 
 /* clang-format off */
+#define NO_FORWARD (size_t)!kp_stepparts_has_forward(r->parts) /* the first one is left out */
 #define PARTS(on_gpu) \
-    (KP_STEPPARTS_SHOWN, part_key(i), A_STEP(kp_stepparts_ns(r->parts, kp_stepparts_order[i], on_gpu), S))
+    (KP_STEPPARTS_SHOWN - NO_FORWARD, part_key(i + NO_FORWARD), \
+     A_STEP(kp_stepparts_ns(r->parts, kp_stepparts_order[i + NO_FORWARD], on_gpu), S))
 #define HAS_PARTS r->parts && HAS_STEPS
 #define A_STEP(ns, of) (double)(ns) / (double)(of)->steps
 #define TRACE r->top->trace

@@ -51,6 +51,30 @@ static void a_step_is_forward_backward_optimizer_and_the_rest(void **state)
                         "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (in gaps between these)");
 }
 
+/* As torch 1.8 wrote it: each range is an operator, and nothing names the forward op of a backward one. */
+static void without_sequence_numbers_the_forward_pass_is_not_told_apart(void **state)
+{
+    struct little *t = *state;
+    for (int i = 0; i < 2; i++) {
+        const int at = 1000 * i;
+        char args[60];
+        numbered_step(t, i, at, 1000);
+        event(t, "Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, at, 200, "");
+        event(t, "Operator", "aten::mm", 1, at + 200, 300, "");
+        event(t, "Operator", "CudnnConvolutionBackward", 2, at + 500, 150, "");
+        snprintf(args, sizeof args, "\"External id\":%d", i + 1);
+        event(t, "Operator", "ReluBackward1", 2, at + 650, 150, args);
+        event(t, "Operator", "Optimizer.step#SGD.step", 1, at + 800, 100, "");
+        snprintf(args, sizeof args, "\"External id\":%d,\"correlation\":%d", i + 1, i + 1);
+        event(t, "Kernel", "relu", 7, at + 700, 100, args);
+    }
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
+                        "backward 30.0 %, optimizer 10.0 %, data loading 20.0 %, forward and other 40.0 % (10.0 % in "
+                        "gaps between these)");
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, true), "backward 100.0 %");
+}
+
 /* Two steps of 1 ms with an optimizer of so many us. Autograd's threads are not in the file. */
 static struct kp_stepparts cut_training(struct little *t, int optimizer_us)
 {
@@ -196,17 +220,22 @@ static void few_steps_that_have_half_of_all_time_are_left_out(void **state)
     char bar[KP_STEPPARTS_BAR + 1];
     for (int i = 0, at = 0; i < 4; i++) {
         const int more = i == 1 ? 100000 : 0;
+        char args[60];
         numbered_step(t, i, at, 1000 + more);
-        event(t, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, at, 400 + more, "");
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":0", i);
+        event(t, "cpu_op", "aten::mm", 1, at, 100, args);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", i);
+        event(t, "cpu_op", "MmBackward0", 1, at + 100, 300 + more, args);
         event(t, "user_annotation", "Optimizer.step#SGD.step", 1, at + 400 + more, 600, "");
         at += 1000 + more;
     }
     const struct kp_stepparts parts = parts_of(t, &everything);
-    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
-                        "forward 0.0 %, backward 40.0 %, optimizer 60.0 %, other 0.0 %; without 1 step that takes 97 % "
-                        "of all time");
-    assert_string_equal(kp_stepparts_bar(bar, &parts), "bbbbbbbboooooooooooo");
-    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 101600000); /* of all, as JSON has it */
+    assert_string_equal(
+        kp_stepparts_text(text, sizeof text, &parts, false),
+        "forward 10.0 %, backward 30.0 %, optimizer 60.0 %, other 0.0 %; without 1 step that takes 97 % "
+        "of all time");
+    assert_string_equal(kp_stepparts_bar(bar, &parts), "ffbbbbbboooooooooooo");
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 101200000); /* of all, as JSON has it */
 }
 
 static void a_gpus_work_is_of_the_part_that_asked_for_it(void **state)
@@ -276,6 +305,7 @@ int main(void)
         LITTLE(each_step_has_its_own_and_they_add_up_to_it),
         LITTLE(few_steps_that_have_half_of_all_time_are_left_out),
         LITTLE(a_gpus_work_is_of_the_part_that_asked_for_it),
+        LITTLE(without_sequence_numbers_the_forward_pass_is_not_told_apart),
         cmocka_unit_test(parts_are_a_hundred_percent_together),
         LITTLE(what_does_not_train_has_none),
         LITTLE(without_steps_there_are_none),
