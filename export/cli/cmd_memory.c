@@ -141,13 +141,16 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
     return KP_EXIT_DONE;
 }
 
-/* The trace has no event of torch's memory. */
-static int heap_show(const struct memory_command *m, struct kp_mem_show *show, bool several)
+/* The trace has no block of torch's memory. `no_addresses`: its events do not tell which blocks they are of. */
+static int heap_show(const struct memory_command *m, struct kp_mem_show *show, bool no_addresses, bool several)
 {
     if (!show->members && m->has_told) return KP_EXIT_DONE;
     if (show->members && m->form != FORM_SVG && m->form != FORM_RAW) return show_it(NULL, m, show, several);
     if (show->members)
         return kp_cli_fail("memory", "%s: it has the host's heap and no tensors; --html shows it as a page",
+                           show->label);
+    if (no_addresses)
+        return kp_cli_fail("memory", "%s: " KP_MEM_NO_ADDRESSES "; kprof report --sort mem shows what ops allocate",
                            show->label);
     return kp_cli_fail(
         "memory",
@@ -183,7 +186,7 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     kp_tree_fill_line_stacks(tree, true);
     kp_tree_set_forward_stacks(tree);
     if (kp_memview_build(&view, tree) < 0) {
-        rc = heap_show(m, show, several);
+        rc = heap_show(m, show, view.no_addresses, several);
     } else {
         show->device = device_find(&view, m->device);
         if (show->device == -2) rc = kp_cli_fail("memory", "%s: no memory of %s was recorded", show->label, m->device);

@@ -935,6 +935,23 @@ def test_a_list_of_torch_before_1_9_has_operators_without_a_category(tmp_path):
     assert failed.returncode == 1 and failed.stderr == f"kprof events: {path}: no event with a begin and a length (ph X) in it\n"
 
 
+def test_a_trace_of_torch_1_9_has_memory_without_addresses_and_shapes_that_its_head_does_not_tell(tmp_path):
+    """Events of memory had no category then, and no address; no head before torch 2.0 tells that shapes were recorded."""
+    events = []
+    for i in range(3):
+        at = 1000 * i
+        events += [event(f"ProfilerStep#{i}", "Operator", at, 1000), event("aten::mm", "Operator", at + 100, 600, **{"Input Dims": [[8, 4], [4, 8]], "Input type": ["float", "float"]})]
+        events += [{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": at + ts, "args": {"Device Type": 0, "Device Id": -1, "Bytes": size}}
+                   for ts, size in ((200, 3 << 20), (300, -(1 << 20)))]
+    path = write(tmp_path / "old.pt.trace.json", events)
+    said = json.loads(told("report", "--json", "--by", "shape", path))
+    assert [(row["shapes"], row["self_bytes"]) for row in said["rows"] if row["name"] == "aten::mm"] == [("[[8, 4], [4, 8]]", 6 << 20)]
+    failed = harness.cli("memory", path)
+    assert failed.returncode == 1 and failed.stderr.endswith("its events of memory have no addresses (as of torch 1.9), so blocks cannot be followed; kprof report --sort mem shows what ops allocate\n")
+    unjudged = told("advise", path).rpartition("\n")[0].splitlines()[-1]
+    assert "addresses of memory (kprof run --profile-memory)" in unjudged and "record-shapes" not in unjudged, unjudged
+
+
 def of_loading(where, ms, rest=7):
     """Twenty steps that load, or wait for a batch, so long."""
     return [e for i in range(20) for e in (

@@ -455,6 +455,7 @@ int kp_memview_build(struct kp_memview *view, struct kp_tree *tree)
     before_find(&s);
     blocks_pair(&s);
     sweep_fini(&s);
+    if (view->no_addresses && !view->block_count && !view->out_count) return -ENODATA;
     steps_find(view);
     placed_find(view);
     kp_memview_categories(view);

@@ -77,6 +77,7 @@ struct kp_mem_out { /* an [OutOfMemory] */
     uint16_t device;
 };
 
+#define KP_MEM_NO_ADDRESSES "its events of memory have no addresses (as of torch 1.9), so blocks cannot be followed"
 struct kp_memview {
     struct kp_tree *tree;
     struct kp_mem_block *blocks; /* by device, then by time */
@@ -99,7 +100,7 @@ struct kp_memview {
 };
 
 /* If the trace has stacks, the caller has called kp_tree_fill_stacks and kp_tree_set_forward_stacks. -ENODATA: no event
- * of memory. */
+ * of memory, or none that has an address. */
 int kp_memview_build(struct kp_memview *view, struct kp_tree *tree);
 void kp_memview_fini(struct kp_memview *view);
 void kp_memview_categories(struct kp_memview *view); /* memcategory.c; part of kp_memview_build */

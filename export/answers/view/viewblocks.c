@@ -68,6 +68,8 @@ void kp_view_blocks_make(struct kp_view *v)
         const struct kp_step *step = v->step >= 0 && v->chosen.step_count ? &v->chosen.steps[0] : NULL;
         for (size_t d = 0; d < view.device_count; d++)
             device_add(tab, &view, d, step ? step->start_ns : view.begin_ns, step ? step->end_ns : view.end_ns);
+    } else if (view.no_addresses) {
+        snprintf(tab->empty, sizeof tab->empty, "No blocks in this trace: " KP_MEM_NO_ADDRESSES ".");
     }
     kp_memview_fini(&view);
 }

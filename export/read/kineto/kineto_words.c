@@ -130,9 +130,15 @@ uint8_t kp_kineto_kind(const char *cat)
     return KP_KINETO_OTHER;
 }
 
-uint8_t kp_kineto_kind_in(const char *process)
+uint8_t kp_kineto_kind_bare(const char *process, const char *name)
 {
-    return strcmp(process, "CPU functions") == 0 ? KP_KINETO_OP : KP_KINETO_OTHER;
+    if (strcmp(process, "CPU functions") == 0) return KP_KINETO_OP;
+    return strcmp(name, "[memory]") == 0 ? KP_KINETO_MEMORY : KP_KINETO_OTHER;
+}
+
+bool kp_kineto_is_recording(const char *category, const char *name)
+{
+    return strcmp(category, "Trace") == 0 && strncmp(name, "PyTorch Profiler", 16) == 0;
 }
 
 const char *kp_kineto_foreign(const char *text, size_t bytes)

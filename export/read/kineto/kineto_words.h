@@ -11,8 +11,10 @@ int64_t kp_kineto_ns(const char *text, size_t bytes);
 int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
-/* Of an event without a category, by the text that is its process: torch.autograd.profiler's, before torch 1.9. */
-uint8_t kp_kineto_kind_in(const char *process);
+/* Of an event without a category. By the text that is its process: torch.autograd.profiler's, before torch 1.9; by its
+ * name: memory of torch.profiler in 2021. */
+uint8_t kp_kineto_kind_bare(const char *process, const char *name);
+bool kp_kineto_is_recording(const char *category, const char *name); /* the span of torch's profiler */
 
 /* Is that the name of a device, which stands as a process of its number: "MTIA 9" of process 9? */
 bool kp_kineto_is_device(int64_t pid, const char *name, size_t bytes);

@@ -96,6 +96,7 @@ void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from)
     if (from->start_ns < to->start_ns) to->start_ns = from->start_ns;
     if (from->first_ns < to->first_ns) to->first_ns = from->first_ns;
     to->has_stacks |= from->has_stacks;
+    to->record_shapes |= from->record_shapes;
     to->has_heap |= from->has_heap;
     if (!from->has_pass_ends) return;
     to->has_pass_ends = true;

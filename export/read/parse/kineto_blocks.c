@@ -77,7 +77,7 @@ static void slot_renew(struct read_block *s)
         return;
     }
     t->count = t->memory_count = t->work_count = t->args_bytes = t->seen = 0;
-    t->has_start = t->has_first = t->has_stacks = false;
+    t->has_start = t->has_first = t->has_stacks = t->record_shapes = false;
     t->program = 0;
 }
 
@@ -164,6 +164,7 @@ static void head_join(struct kp_kineto *t, const struct read_block *s)
     if (from->has_first && (!t->has_first || from->first_ns < t->first_ns)) t->first_ns = from->first_ns;
     t->has_first |= from->has_first;
     t->has_stacks |= from->has_stacks;
+    t->record_shapes |= from->record_shapes;
 }
 
 static void work_join(struct kp_kineto *t, const struct read_block *s, const struct kp_kineto_work *work, size_t event)

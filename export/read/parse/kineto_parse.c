@@ -73,6 +73,7 @@ static void dims_part(struct kp_kineto_parser *p)
 static APART void dims_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     if (p->level < 2) return;
+    p->trace->record_shapes = true; /* torch 1.13 and before do not say it */
     dims_part(p);
     text_add(&p->dims, text, bytes);
 }
@@ -148,7 +149,7 @@ static APART void top_number(struct kp_kineto_parser *p, const char *text, size_
     case KEY_BASE: p->trace->base_ns = within(value, 0, MOST_NS); break;
     case KEY_FLOPS: p->trace->with_flops = value != 0; break;
     case KEY_MEMORY: p->trace->profile_memory = value != 0; break;
-    case KEY_SHAPES: p->trace->record_shapes = value != 0; break;
+    case KEY_SHAPES: p->trace->record_shapes |= value != 0; break;
     case KEY_STACKS: p->trace->with_stack = value != 0; break;
     case KEY_UNKEPT: p->trace->memory_unkept = within(value, 0, MOST_BYTES); break;
     default: break;
@@ -254,12 +255,6 @@ static APART void type_take(struct kp_kineto_parser *p, const char *text, size_t
 
 /* ---- an event ends ---- */
 
-static bool is_profiler_span(const struct kp_kineto_parser *p)
-{
-    return strcmp(kp_kineto_text(p->trace, p->event.cat), "Trace") == 0 &&
-           strncmp(kp_kineto_text(p->trace, p->event.name), "PyTorch Profiler", 16) == 0;
-}
-
 /* Events of one category follow each other. */
 static uint8_t kind_of(struct kp_kineto_parser *p)
 {
@@ -268,8 +263,10 @@ static uint8_t kind_of(struct kp_kineto_parser *p)
         p->last_cat = cat;
         p->last_kind = kp_kineto_kind(kp_kineto_text(p->trace, cat));
     }
-    if (!cat && p->event.flags & KP_KINETO_TEXT_PID) return kp_kineto_kind_in(kp_kineto_text(p->trace, p->event.pid));
-    return cat ? p->last_kind : KP_KINETO_OTHER;
+    if (cat) return p->last_kind;
+    const bool has_process = p->event.flags & KP_KINETO_TEXT_PID;
+    return kp_kineto_kind_bare(has_process ? kp_kineto_text(p->trace, p->event.pid) : "",
+                               kp_kineto_text(p->trace, p->event.name));
 }
 
 static void event_end(struct kp_kineto_parser *p)
@@ -284,7 +281,8 @@ static void event_end(struct kp_kineto_parser *p)
     e->kind = kind_of(p);
     if (e->kind == KP_KINETO_GPU) e->number = p->moved;
     if (e->phase != 'X' && e->kind != KP_KINETO_MEMORY) e->kind = KP_KINETO_OTHER;
-    if (e->kind == KP_KINETO_OTHER && is_profiler_span(p) && !t->has_start) {
+    if (e->kind == KP_KINETO_OTHER && !t->has_start &&
+        kp_kineto_is_recording(kp_kineto_text(t, e->cat), kp_kineto_text(t, e->name))) {
         t->has_start = true;
         t->start_ns = e->start_ns;
         t->end_ns = e->start_ns + e->dur_ns;

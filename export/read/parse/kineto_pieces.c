@@ -307,6 +307,7 @@ static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, struct cu
         p->base_ns = t->base_ns;
         p->is_ours = t->is_ours;
         p->has_stacks = t->has_stacks;
+        p->has_shapes = t->record_shapes;
     }
     p->has_given = true;
     p->since_ns = cut.at_ns;
@@ -432,7 +433,8 @@ bool kp_kineto_pieces_hold(const struct kp_kineto_pieces *p, const struct kp_kin
 {
     if (!p->has_given) return true;
     if (t->base_ns != p->base_ns) return false;
-    if (p->give && (t->is_ours != p->is_ours || t->has_stacks != p->has_stacks)) return false;
+    if (p->give && (t->is_ours != p->is_ours || t->has_stacks != p->has_stacks || t->record_shapes != p->has_shapes))
+        return false;
     for (size_t i = p->from; i < t->count; i++)
         if (is_counted(&t->events[i]) && t->events[i].start_ns < p->since_ns + t->base_ns) return false;
     return true;

@@ -20,7 +20,7 @@ struct kp_kineto_pieces { /* set the first three, all else is zero */
     int64_t since_ns; /* where the last piece ended, without the base */
     int64_t last_ns;  /* without `give`: the latest end of a call of Python that was looked at */
     int64_t base_ns;
-    bool has_given, is_ours, has_stacks; /* as they were when the first piece was given */
+    bool has_given, is_ours, has_stacks, has_shapes; /* as they were when the first piece was given */
     bool has_steps;
     size_t named;            /* strings that were searched for names of steps */
     struct kp_stepends ends; /* without marked steps: whose ranges end them */

@@ -115,6 +115,9 @@ class Result:
     def __init__(self, trace, flops):
         base = int(trace.get("baseTimeNanoseconds", 0))
         wanted = HOST | DEVICE | {"cpu_instant_event"}
+        for e in trace["traceEvents"]:
+            if e["name"] == "[memory]":
+                e.setdefault("cat", "cpu_instant_event")  # files of 2021 have none
         self.list = [Event(e, base) for e in trace["traceEvents"] if e.get("cat") in wanted and e["ph"] in "Xi"]
         self.list = [e for e in self.list if (e.cat == "cpu_instant_event") == (e.raw["ph"] == "i")]
         self.list.sort(key=lambda e: (e.begin, int(e.args.get("Ev Idx", 1 << 40))))

@@ -40,6 +40,26 @@ static void times_are_exact_nanoseconds(void **state)
     assert_int_equal(ns(""), 0);
 }
 
+static void events_tell_what_old_heads_do_not(void **state)
+{
+    (void)state;
+    struct kp_kineto *t =
+        parse("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":7,\"tid\":8,"
+              "\"ts\":1,\"dur\":2,\"args\":{\"Input dims\":[[2,3],[]]}},"
+              "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":7,\"tid\":8,\"ts\":2,"
+              "\"args\":{\"Device Type\":1,\"Device Id\":0,\"Bytes\":-512}}]}");
+    assert_true(t->record_shapes);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(t->events[1].kind, KP_KINETO_MEMORY);
+    assert_int_equal(t->events[1].number, -512);
+    assert_int_equal(t->memory_count, 1);
+    kp_kineto_close(t);
+    t = parse("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":7,\"tid\":8,"
+              "\"ts\":1,\"dur\":2,\"args\":{\"Input Dims\":[[],[]]}}]}");
+    assert_false(t->record_shapes);
+    kp_kineto_close(t);
+}
+
 static void an_event_has_all_its_fields(void **state)
 {
     (void)state;
@@ -571,6 +591,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_exact_nanoseconds),
         cmocka_unit_test(an_event_has_all_its_fields),
+        cmocka_unit_test(events_tell_what_old_heads_do_not),
         cmocka_unit_test(the_program_is_the_first_process_that_is_no_device),
         cmocka_unit_test(arguments_are_kept_as_they_stood),
         cmocka_unit_test(events_that_are_not_wanted_take_no_memory),

@@ -293,13 +293,22 @@ static void device_judge(struct memory_walk *w)
     kp_costrules_tell(x, &f);
 }
 
+/* Files of torch 1.9 have events of memory that do not tell which blocks they are of. */
+static bool has_addresses(const struct kp_kineto *trace)
+{
+    for (size_t i = 0; i < trace->memory_count; i++)
+        if (trace->memory[i].address) return true;
+    return !trace->memory_count;
+}
+
 void kp_rules_memory(struct kp_costrules *x)
 {
     struct memory_walk w = {.x = x};
     const struct kp_kineto *trace = x->tree->trace;
     if (!trace->memory_count && !trace->profile_memory && (!trace->has_heap || x->out->has_gpu))
         kp_costrules_unjudged(x, "memory (kprof run --profile-memory)");
-    if (!trace->memory_count) return;
+    if (!has_addresses(trace)) kp_costrules_unjudged(x, "addresses of memory (kprof run --profile-memory)");
+    if (!trace->memory_count || !has_addresses(trace)) return;
     events_list(&w);
     places_find(&w);
     growth_judge(&w, false);
