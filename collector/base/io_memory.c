@@ -163,10 +163,11 @@ uint64_t kp_io_addresses(void)
     return bytes[0];
 }
 
-uint64_t kp_io_resident(void)
+uint64_t kp_io_resident(uint64_t *addresses)
 {
     uint64_t bytes[3];
     statm_read(bytes);
+    if (addresses) *addresses = bytes[0];
     return bytes[1] > bytes[2] ? bytes[1] - bytes[2] : 0;
 }
 

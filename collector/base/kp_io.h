@@ -117,7 +117,9 @@ int kp_io_mprotect(void *p, size_t bytes, int prot);
 uint64_t kp_io_address_limit(void); /* RLIMIT_AS in bytes, or UINT64_MAX */
 uint64_t kp_io_addresses(void);     /* address space in use, in bytes, or 0 when unknown. Opens a file */
 uint64_t kp_io_open_files(void);    /* how many descriptors are open, or 0 when unknown: before Linux 6.2 */
-uint64_t kp_io_resident(void);      /* memory in use that is of no file, in bytes, or 0 when unknown. Opens a file */
+/* Memory in use that is of no file, in bytes, or 0 when unknown. Opens a file, and also reads there what
+ * kp_io_addresses() does, unless `addresses` is NULL. */
+uint64_t kp_io_resident(uint64_t *addresses);
 /* Bytes of memory that the machine has, or the control group's limit where that is less. Opens files. */
 uint64_t kp_io_memory_limit(void);
 uint64_t kp_io_lock_limit(void);                            /* RLIMIT_MEMLOCK in bytes, or UINT64_MAX */

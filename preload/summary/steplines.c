@@ -60,7 +60,7 @@ static void counts_add(struct kp_stepline *line, uint64_t now_ns)
     struct kp_io_faults faults = {0, 0};
     uint64_t had_ns = 0, waited_ns = 0;
     const bool is_known = kp_procfacts_thread(&had_ns, &waited_ns) && kp_io_faults(&faults) == 0;
-    look.resident_kb = (uint32_t)(kp_io_resident() / 1024);
+    look.resident_kb = (uint32_t)(kp_io_resident(NULL) / 1024);
     if (is_same && is_known) {
         line->had_us = (uint32_t)((had_ns - look.had_ns) / 1000);
         line->waited_us = (uint32_t)((waited_ns - look.waited_ns) / 1000);

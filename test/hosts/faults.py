@@ -37,7 +37,7 @@ EACH_FIRST, SPREAD = 60, 60
 AGAIN, PLAIN_MOST = 3, 40
 KEPT = (".kprof", ".json", ".json.gz", ".heap.zst", ".table.txt", ".stacks.txt", ".memory.html", ".family", ".steps", ".prom", ".ends")
 OF_THE_MACHINE = {"cores", "busy_threads", "torch_threads", "core_had_us", "core_waited_us", "core_others_us", "core_steps", "bare_steps", "bare_step_us", "bare_all_steps", "bare_all_us", "bare_long_steps", "bare_long_us", "script",
-                  "fault_steps", "fault_steps_many", "faults_minor", "faults_major", "faults_bare", "fault_steps_bare", "fault_ns", "resident_steps", "file_steps"}  # of /proc, for a report's head: no event is lost with it
+                  "fault_steps", "fault_steps_many", "faults_minor", "faults_major", "faults_bare", "fault_steps_bare", "fault_ns", "resident_steps", "address_steps", "file_steps"}  # of /proc, for a report's head: no event is lost with it
 
 
 def hosts(programs, sim):

@@ -302,6 +302,7 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MAYBE, ahead, r->ahead)                                                                                 \
     F(MAYBE, evaluated, r->evaluated)                                                                         \
     F(SOME, recomputed, r->recomputed)                                                                        \
+    F(SOME, filled, r->filled)                                                                                \
     F(SOME, again, r->again)                                                                                  \
     F(SOME, grown, r->grown)                                                                                  \
     F(SOME, at_once, r->at_once)                                                                              \

@@ -247,6 +247,7 @@ static void lists_write(struct kp_trace *t)
 {
     of_steps_write(t, "core_steps");     /* us that they waited for a core */
     of_steps_write(t, "resident_steps"); /* KB of memory at their ends */
+    of_steps_write(t, "address_steps");  /* KB of addresses then */
     of_steps_write(t, "file_steps");     /* how many files are open then */
 }
 

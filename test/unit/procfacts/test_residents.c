@@ -60,6 +60,27 @@ static void what_a_step_takes_is_seen_at_its_end(void **state)
     assert_int_equal(steps[0], 4);
     assert_int_equal(steps[1], 6);
     assert_in_range(kb[1] - kb[0], TAKEN / 1024 - 2048, TAKEN / 1024 + 2048);
+    assert_int_equal(list_of("address_steps", 1, steps, kb, 8), 2);
+    assert_in_range(kb[1] - kb[0], TAKEN / 1024, TAKEN / 1024 + 2048);
+}
+
+static void what_was_reserved_before_adds_no_addresses(void **state)
+{
+    enum { TAKEN = 32 << 20 };
+    long steps[8] = {0}, kb[8] = {0};
+    (void)state;
+    char *const taken = mmap(NULL, TAKEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(taken, MAP_FAILED);
+    kp_residents_begin(4, 0);
+    kp_residents_step(4, 10 * MS);
+    memset(taken, 1, TAKEN);
+    kp_residents_step(6, 15 * MS);
+    munmap(taken, TAKEN);
+    kp_residents_note();
+    assert_int_equal(looks_of(4, steps, kb, 8), 2);
+    assert_in_range(kb[1] - kb[0], TAKEN / 1024 - 2048, TAKEN / 1024 + 2048);
+    assert_int_equal(list_of("address_steps", 4, steps, kb, 8), 2);
+    assert_in_range(kb[1] - kb[0], 0, 2048);
 }
 
 static void files_that_a_step_leaves_open_are_counted(void **state)
@@ -117,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_step_takes_is_seen_at_its_end),
+        cmocka_unit_test(what_was_reserved_before_adds_no_addresses),
         cmocka_unit_test(files_that_a_step_leaves_open_are_counted),
         cmocka_unit_test(a_killed_process_leaves_the_memory_of_its_steps),
         cmocka_unit_test(looks_come_a_thousandth_of_the_window_apart),

@@ -123,6 +123,7 @@ struct kp_advice {
     const char *evaluated_as;  /* "rollouts" or "evaluations" */
     double evaluated_share;    /* of the time of the steps and of those outside of them */
     const char *recomputed;    /* a sentence: what activation checkpointing computes again; or NULL */
+    const char *filled;        /* a sentence: memory that grows where it was reserved before; or NULL */
     const char *again;         /* a sentence: what each step runs without gradients as well; or NULL */
     struct kp_waited_steps waited[KP_WAITED_MAX]; /* the dearest group first */
     size_t waited_count;
@@ -156,7 +157,7 @@ enum { KP_STEPS_TEXT_BYTES = 192 };
  * than `most` are given, the longest first or in the order of time. Returns `out`. */
 const char *kp_finding_steps_text(char *out, size_t bytes, const long *numbers, size_t count, size_t most);
 
-enum { KP_NOTES_MAX = 18 + KP_WAITED_MAX };
+enum { KP_NOTES_MAX = 19 + KP_WAITED_MAX };
 struct kp_note {
     const char *text, *title; /* a sentence; what it tells */
 };

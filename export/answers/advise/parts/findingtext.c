@@ -51,6 +51,7 @@ size_t kp_advice_notes(const struct kp_advice *a, struct kp_note notes[KP_NOTES_
                                    {a->waited_why, "Why steps may be slow"},
                                    {is_waited_more ? a->evaluated : NULL, "Evaluations"},
                                    {a->recomputed, "Activation checkpointing"},
+                                   {a->filled, "A buffer fills"},
                                    {a->again, "Passes without gradients"},
                                    {a->lines_by, "Lines are not recorded"},
                                    {a->slowed_by, "Recording takes time"},

@@ -24,9 +24,11 @@ enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3
 #define FILES_CRITICAL 0.5            /* a step */
 #define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
 #define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
-#define STEADY 0.5    /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
-#define STAGED 0.6    /* of the growth: what so few rises have, from block to block */
-#define FALLEN 0.5    /* of the growth: what is gone again in the end */
+#define STEADY 0.5   /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
+#define STAGED 0.6   /* of the growth: what so few rises have, from block to block */
+#define FALLS_MOST 5 /* so many usual falls */
+#define FALLS_USUAL 0.9
+#define RESERVED 0.5  /* of the growth: what the address space grew meanwhile, where the program had it before */
 #define EXPLAINED 0.5 /* by tensors, which have a finding of their own: what is left is less */
 
 #define KEEPING_LINE "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
@@ -123,14 +125,18 @@ static size_t steps_of(const struct kp_costrules *x, const struct looks *l)
     return rises < STEADY * (double)l->step.count ? rises : x->out->steps;
 }
 
-/* Of the growth behind the first quarter, is much gone again in the last looks? */
-static bool has_fallen(const struct looks *l, size_t from, size_t end)
+/* Is the growth no larger than a few of the usual falls below what there was before? These are blocks that come and go,
+ * by which a program has ever more only by chance, or until it has seen its largest. */
+static bool is_of_falls(const struct looks *l, size_t from, size_t end)
 {
-    struct kp_sample last = {0};
+    struct kp_sample last = {0}, falls = {0};
     double most = l->bytes.of[from];
-    for (size_t i = from; i < end; i++) most = fmax(most, l->bytes.of[i]);
+    for (size_t i = from; i < end; i++) {
+        most = fmax(most, l->bytes.of[i]);
+        kp_sample_add(&falls, most - l->bytes.of[i]);
+    }
     for (size_t i = end - END_LOOKS; i < end; i++) kp_sample_add(&last, l->bytes.of[i]);
-    return most - kp_sample_end(&last, 0.5) > FALLEN * (most - l->bytes.of[from]);
+    return kp_sample_end(&last, 0.5) - l->bytes.of[from] < FALLS_MOST * kp_sample_end(&falls, FALLS_USUAL);
 }
 
 /* Where few steps grow, in what distance: behind the first quarter, where a heap may find its size. */
@@ -155,6 +161,19 @@ static void looks_free(struct looks *l)
     free(l->bytes.of);
 }
 
+/* Had the program most of the addresses before that it has touched since the first quarter? Where they were not looked
+ * at as often, it is not known. */
+static bool is_reserved(const struct kp_kineto *trace, const struct looks *l, double each)
+{
+    struct looks addresses = looks_read(trace, "kprof.address_steps", 1024);
+    const size_t count = l->step.count, from = count / WARM_PART;
+    const bool is_known = count && addresses.step.count == count;
+    const double grown = is_known ? addresses.bytes.of[count - 1] - addresses.bytes.of[from] : 0;
+    const bool is = is_known && grown < RESERVED * each * (l->step.of[count - 1] - l->step.of[from]);
+    looks_free(&addresses);
+    return is;
+}
+
 /* So much a step; 0: it does not grow, or stops to. */
 static double growth_of(const struct looks *l, const struct growth_bounds *least)
 {
@@ -163,7 +182,7 @@ static double growth_of(const struct looks *l, const struct growth_bounds *least
     const double each = growth_at(l, from, count, 0.5);
     const bool is_steady = growth_at(l, from, count, 0.25) >= STEADY * each &&
                            growth_at(l, last, count, 0.5) >= STEADY * each && !is_one_piece(l, last, count) &&
-                           !is_in_stages(l, from, count) && !has_fallen(l, from, count);
+                           !is_in_stages(l, from, count) && !is_of_falls(l, from, count);
     const double all = each * (l->step.of[count - 1] - l->step.of[from]), of_few = least->of_first * l->bytes.of[0];
     const bool is_much = all >= least->all && (count >= LOOKS_SURE || all >= of_few);
     return is_steady && each >= least->each && is_much ? each : 0;
@@ -189,6 +208,23 @@ static const char *when_text(const struct kp_costrules *x, const struct looks *l
                    kp_units_size((int64_t)(each * (double)distance)));
 }
 
+static void resident_tell(struct kp_costrules *x, const struct looks *looks, double each, double tensors)
+{
+    struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each};
+    const bool is_full = is_soon_full(x, looks, each);
+    f.steps = steps_of(x, looks);
+    f.what =
+        KP_TEXT("the program's memory on the host grows %s (%s)%s", when_text(x, looks, each), tensors_text(x, tensors),
+                is_full ? KP_TEXT(", and nears the %s that it may have",
+                                  kp_units_size((int64_t)(1024 * kp_costrules_fact(x, "kprof.memory_kb"))))
+                        : "");
+    f.change = x->tree->trace->memory_count ? KEEPING_LINE
+                                            : KEEPING_LINE
+                   " For tensors alone: kprof run --profile-memory --with-stack ops.";
+    f.is_critical = is_full || (f.steps == x->out->steps && each >= GROWS_CRITICAL);
+    kp_costrules_tell(x, &f);
+}
+
 void kp_rules_resident(struct kp_costrules *x)
 {
     struct looks looks = looks_read(x->tree->trace, "kprof.resident_steps", 1024);
@@ -197,19 +233,11 @@ void kp_rules_resident(struct kp_costrules *x)
         x->tree->trace->has_heap ? 0 : growth_of(&looks, &of_memory); /* a traced heap tells it by line */
     const double tensors = of_tensors ? of_tensors->step_bytes : 0;
     if (each > 0 && tensors < EXPLAINED * each) {
-        struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each};
-        f.steps = steps_of(x, &looks);
-        const bool is_full = is_soon_full(x, &looks, each);
-        f.what = KP_TEXT("the program's memory on the host grows %s (%s)%s", when_text(x, &looks, each),
-                         tensors_text(x, tensors),
-                         is_full ? KP_TEXT(", and nears the %s that it may have",
-                                           kp_units_size((int64_t)(1024 * kp_costrules_fact(x, "kprof.memory_kb"))))
-                                 : "");
-        f.change = x->tree->trace->memory_count ? KEEPING_LINE
-                                                : KEEPING_LINE
-                       " For tensors alone: kprof run --profile-memory --with-stack ops.";
-        f.is_critical = is_full || (f.steps == x->out->steps && each >= GROWS_CRITICAL);
-        kp_costrules_tell(x, &f);
+        if (!is_reserved(x->tree->trace, &looks, each)) resident_tell(x, &looks, each, tensors);
+        else
+            x->out->filled = KP_TEXT("the program's memory on the host grows by %s per step, in addresses that it "
+                                     "had before: a buffer that fills, as of np.zeros(), stops growing when it is full",
+                                     kp_units_size((int64_t)each));
     }
     looks_free(&looks);
 }
