@@ -23,7 +23,7 @@ struct kp_source {
      * early. NULL: it attaches later. */
     bool (*attach_early)(const void *inside);
     /* OFF: no hook. STEPS: the cheapest hook that finds step marks. FULL: all hooks. Any thread, also from inside one
-     * of the source's own callbacks at a step; must return in microseconds. */
+     * of the source's own callbacks at a step; must return in microseconds. NULL: the gate decides at each call. */
     void (*set_mode)(enum kp_source_mode mode);
     /* Did the host do anything that this source would have recorded, also while OFF or STEPS? NULL: no. */
     bool (*had_activity)(void);

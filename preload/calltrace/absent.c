@@ -21,7 +21,5 @@ static bool attach(void)
     return false;
 }
 
-static void set_mode(enum kp_source_mode unused) { (void)unused; }
-
 const struct kp_source kp_calltrace_source = {
     .name = "symbols", .setup = setup, .attach = attach, .set_mode = set_mode};

@@ -72,8 +72,6 @@ static void modules_changed(void)
     if (kp_heap_is_traced) kp_unwind_modules_changed();
 }
 
-static void set_mode(enum kp_source_mode unused) { (void)unused; }
-
 static bool had_activity(void) { return true; }
 
 static void forget(void)
@@ -87,7 +85,6 @@ const struct kp_source kp_heap_source = {
     .name = "heap",
     .setup = setup,
     .attach = attach,
-    .set_mode = set_mode,
     .had_activity = had_activity,
     .modules_changed = modules_changed,
     .forget = forget,

@@ -60,13 +60,10 @@ int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get)
 
 static bool is_injected(void) { return kp_load_relaxed(&injected); }
 
-static void set_mode(enum kp_source_mode mode) { (void)mode; /* the gate decides at each call */ }
-
 const struct kp_source kp_nvtx_source = {
     .name = "nvtx",
     .setup = setup,
     .attach = is_injected,
-    .set_mode = set_mode,
     .had_activity = is_injected,
     .forget = kp_nvtx_texts_forget,
 };

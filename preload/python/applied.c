@@ -13,8 +13,6 @@
  * own profiler. So `apply` is ours: it keeps the tuple of arguments until the op starts, and which of them torch would
  * show is found out as torch does. Nothing of Python runs for that. See decisions/024.
  */
-#include <dlfcn.h>
-#include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_atomic.h"
@@ -26,23 +24,14 @@
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
-enum { AT_TYPE = 8, AT_COUNT = 16, AT_VALUE = 16, AT_IMAGINARY = 24, TYPE_NAME = 24, DESCRIPTOR_METHOD = 40 };
+enum { AT_TYPE = 8, AT_COUNT = 16, AT_VALUE = 16, AT_IMAGINARY = 24, TYPE_NAME = 24 };
 /* METH_CLASS | METH_VARARGS; METH_KEYWORDS, which newer ones of torch have too */
 enum { OF_CLASS_WITH_TUPLE = 0x11, AND_KEYWORDS = 0x2, DEPTH_MOST = 16 };
 
-typedef void *(*apply_fn)(void *class, void *arguments, void *keywords);
-struct apply_method { /* PyMethodDef */
-    const char *name;
-    _Atomic(apply_fn) fn;
-    int flags;
-};
-
 static bool wants, is_refused;
 static _Atomic bool attached;
-static apply_fn torch_apply;
+static kp_python_call_fn torch_apply;
 static const void *tensor_type;
-/* CPython's types; NULL: this interpreter has no such name */
-static const void *bool_type, *int_type, *float_type, *complex_type, *list_type, *tuple_type, *none, *yes;
 
 /* The call whose op has not started yet. */
 _Thread_local const void *kp_applied_arguments __attribute__((tls_model("initial-exec")));
@@ -62,22 +51,17 @@ static void *our_apply(void *class, void *arguments, void *keywords)
 
 /* ---- what torch infers of an argument ---- */
 
-static bool is_of(const void *object, const void *type)
-{
-    const void *const own = kp_python_at(object, AT_TYPE);
-    return type && (own == type || kp_python_api.is_subtype(own, type));
-}
-
 static size_t count_of(const void *container) { return (size_t)kp_python_at(container, AT_COUNT); }
 
 /* The kinds of simple values; 0: none of them. */
 static enum kp_applied_kind simple_kind(const void *object)
 {
-    if (object == none) return KP_APPLIED_NONE;
-    if (is_of(object, bool_type)) return KP_APPLIED_BOOL;
-    if (is_of(object, int_type)) return KP_APPLIED_INT;
-    if (is_of(object, float_type)) return KP_APPLIED_DOUBLE;
-    return kp_python_at(object, AT_TYPE) == complex_type ? KP_APPLIED_COMPLEX : KP_APPLIED_LEFT_OUT;
+    const struct kp_python_api *const api = &kp_python_api;
+    if (object == api->none) return KP_APPLIED_NONE;
+    if (kp_pyobject_is(object, api->bool_type)) return KP_APPLIED_BOOL;
+    if (kp_pyobject_is(object, api->int_type)) return KP_APPLIED_INT;
+    if (kp_pyobject_is(object, api->float_type)) return KP_APPLIED_DOUBLE;
+    return kp_python_at(object, AT_TYPE) == api->complex_type ? KP_APPLIED_COMPLEX : KP_APPLIED_LEFT_OUT;
 }
 
 static uint64_t type_hash(void *object, int depth);
@@ -123,9 +107,9 @@ static uint64_t type_hash(void *object, int depth)
 {
     const uint64_t simple = simple_kind(object);
     if (simple || ++depth > DEPTH_MOST) return simple;
-    if (is_of(object, list_type)) return list_hash(object, depth);
-    if (is_of(object, tuple_type)) return tuple_hash(object, depth);
-    return is_of(object, kp_python_api.dict_type) ? dict_hash(object, depth) : 0;
+    if (kp_pyobject_is(object, kp_python_api.list_type)) return list_hash(object, depth);
+    if (kp_pyobject_is(object, kp_python_api.tuple_type)) return tuple_hash(object, depth);
+    return kp_pyobject_is(object, kp_python_api.dict_type) ? dict_hash(object, depth) : 0;
 }
 
 /* ---- what inputs.c asks ---- */
@@ -141,7 +125,7 @@ const void *kp_applied_to(const char *op)
 static void value_read(void *object, struct kp_applied *out)
 {
     switch (out->kind) {
-    case KP_APPLIED_BOOL: out->integer = object == yes; break;
+    case KP_APPLIED_BOOL: out->integer = object == kp_python_api.yes; break;
     case KP_APPLIED_INT:
         out->integer = kp_python_api.int_value(object);
         if (out->integer != -1) break;
@@ -158,7 +142,7 @@ static void describe(void *object, struct kp_applied *out)
     *out = (struct kp_applied){.kind = simple_kind(object)};
     value_read(object, out);
     if (out->kind || !type_hash(object, 0)) return;
-    out->kind = is_of(object, list_type) ? KP_APPLIED_LIST : KP_APPLIED_NONE;
+    out->kind = kp_pyobject_is(object, kp_python_api.list_type) ? KP_APPLIED_LIST : KP_APPLIED_NONE;
     out->object = object;
     out->count = out->kind == KP_APPLIED_LIST ? (uint32_t)count_of(object) : 0;
 }
@@ -168,7 +152,7 @@ uint32_t kp_applied_count(const void *arguments) { return (uint32_t)count_of(arg
 void kp_applied_get(const void *arguments, uint32_t at, struct kp_applied *out)
 {
     void *const object = kp_python_api.tuple_item((void *)(uintptr_t)arguments, (intptr_t)at);
-    if (is_of(object, tensor_type)) *out = (struct kp_applied){.kind = KP_APPLIED_TENSOR};
+    if (kp_pyobject_is(object, tensor_type)) *out = (struct kp_applied){.kind = KP_APPLIED_TENSOR};
     else describe(object, out);
 }
 
@@ -181,66 +165,41 @@ void kp_applied_item(const struct kp_applied *list, uint32_t at, struct kp_appli
 
 /* ---- finding torch's method. With the GIL ---- */
 
-static bool types_find(void)
-{
-    const struct {
-        const void **place;
-        const char *name;
-    } rows[] = {{&bool_type, "PyBool_Type"}, {&int_type, "PyLong_Type"},        {&float_type, "PyFloat_Type"},
-                {&list_type, "PyList_Type"}, {&complex_type, "PyComplex_Type"}, {&tuple_type, "PyTuple_Type"},
-                {&none, "_Py_NoneStruct"},   {&yes, "_Py_TrueStruct"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!(*rows[i].place = dlsym(RTLD_DEFAULT, rows[i].name))) return false;
-    const struct kp_python_api *api = &kp_python_api;
-    return api->int_value && api->tuple_item && api->dict_next && api->dict_type;
-}
-
 /* The kernel writes the row once, which returns an error instead of faulting. */
-static bool method_take(struct apply_method *method)
+static bool method_take(struct kp_python_method *method)
 {
-    struct apply_method seen;
-    apply_fn ours = our_apply;
+    struct kp_python_method seen;
+    const kp_python_call_fn ours = our_apply;
     if (kp_io_peek(method, &seen, sizeof seen) != 0 || (seen.flags & ~AND_KEYWORDS) != OF_CLASS_WITH_TUPLE)
         return false;
     if (strcmp(seen.name, "apply") != 0) return false;
-    torch_apply = kp_load_relaxed(&method->fn);
-    return kp_io_poke(&method->fn, &ours, sizeof ours) == 0;
+    torch_apply = kp_load_relaxed(&method->call);
+    return kp_io_poke(&method->call, &ours, sizeof ours) == 0;
 }
 
 /* True: it is done, or will never be. */
 static bool look(void)
 {
-    void *const modules = kp_python_api.sys_get("modules");
-    void *const torch = modules ? kp_python_api.dict_get(modules, "torch._C") : NULL;
-    void *const base = torch ? kp_python_api.member_get(torch, "_FunctionBase") : NULL;
-    void *const tensor =
-        base ? kp_python_api.member_get(torch, "TensorBase") : NULL; /* torch before 2.1 has _TensorBase */
-    void *const apply = tensor ? kp_python_api.member_get(base, "apply") : NULL;
-    const void *const type = apply ? kp_python_at(apply, AT_TYPE) : NULL;
-    kp_python_api.forget_error();
-    if (!apply) return false; /* torch is still imported; references are never dropped */
+    void *const base = kp_pymodule_member("torch._C", "_FunctionBase");              /* references are never dropped */
+    void *const tensor = base ? kp_pymodule_member("torch._C", "TensorBase") : NULL; /* before torch 2.1 _TensorBase */
+    void *const apply = tensor ? kp_pyobject_member(base, "apply") : NULL;
+    if (!apply) return false; /* torch is still imported */
     tensor_type = tensor;
-    const bool is_bound = strcmp(kp_python_at(type, TYPE_NAME), "builtin_function_or_method") == 0;
-    is_refused = !is_bound || !types_find() || !method_take(kp_python_at(apply, AT_VALUE));
+    const bool is_bound = strcmp(kp_pyobject_type(apply), "builtin_function_or_method") == 0;
+    is_refused = !is_bound || !method_take(kp_python_at(apply, AT_VALUE));
     if (is_refused) kp_log(1, "torch's autograd functions cannot be asked for their arguments that are no tensors");
     return true;
 }
 
-static bool is_usable(void)
-{
-    const struct kp_python *const python = wants && !is_refused ? kp_python_get() : NULL;
-    return python && kp_python_api_find(python) && kp_python_api.dict_get && !kp_python_is_over();
-}
+static bool is_usable(void) { return wants && !is_refused && kp_python_api_find() && !kp_python_is_over(); }
 
 static void look_with_gil(void)
 {
-    void *error[3] = {0};
-    const int saved = errno;
+    struct kp_pyaside aside;
     if (kp_load_relaxed(&attached) || is_refused || kp_python_is_over()) return;
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, NULL);
     if (look()) kp_store_release(&attached, true); /* pairs with: attach, wait_ready */
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    errno = saved;
+    kp_pyaside_end(&aside);
 }
 
 static bool attach(void)
@@ -265,15 +224,12 @@ static void setup(const struct kp_config *config)
     wants = (config->record_shapes || config->with_flops) && config->activities & KP_ACTIVITY_CPU;
 }
 
-static void set_mode(enum kp_source_mode mode) { (void)mode; }
-
 static void forget(void) {}
 
 const struct kp_source kp_applied_source = {
     .name = "applied",
     .setup = setup,
     .attach = attach,
-    .set_mode = set_mode,
     .wait_ready = wait_ready,
     .forget = forget,
 };

@@ -68,46 +68,23 @@ static void folder_add(const char *path)
     folder_count++;
 }
 
-static bool is_text(const void *object) { return object && kp_python_at(object, TYPE_OF) == kp_python_api.text_type; }
-
-static const char *text_get(void *object)
-{
-    const char *text = is_text(object) ? kp_python_api.text_of(object) : NULL;
-    if (!text) kp_python_api.forget_error();
-    return text;
-}
-
-/* sys.modules[name].member, a new reference; NULL: no such. Nothing is imported. */
-static void *member_of(const char *module, const char *member)
-{
-    void *name = kp_python_api.text_make(module);
-    void *found = name ? kp_python_api.module_find(name) : NULL, *object = NULL;
-    if (name) kp_python_api.drop(name);
-    if (found) {
-        object = kp_python_api.member_get(found, member);
-        kp_python_api.drop(found);
-    }
-    if (!object) kp_python_api.forget_error();
-    return object;
-}
-
 static void folder_of_member(const char *module, const char *member, unsigned levels)
 {
     char path[FOLDER_BYTES];
-    void *object = member_of(module, member);
-    const char *text = object ? text_get(object) : NULL;
+    void *object = kp_pymodule_member(module, member);
+    const char *text = kp_pyobject_text(object);
     if (text && strlen(text) < sizeof path) {
         memcpy(path, text, strlen(text) + 1);
         for (char *slash; levels > 0 && (slash = strrchr(path, '/')); levels--) *slash = 0;
         if (path[0]) folder_add(path);
     }
-    if (object) kp_python_api.drop(object);
+    KP_PYTHON_DROP(object);
 }
 
 static void folder_of_prefix(const char *which)
 {
     char path[FOLDER_BYTES];
-    const char *prefix = text_get(kp_python_api.sys_get(which));
+    const char *prefix = kp_pyobject_text(kp_python_api.sys_get(which));
     const uint32_t version = kp_python_get()->layout.version;
     if (!prefix) return;
     if (kp_fmt(path, sizeof path, "%s/lib/python3.%u/site-packages", prefix, version % 100) < sizeof path)
@@ -123,10 +100,8 @@ void kp_pysite_prepare(void)
     void *path = kp_python_api.sys_get("path"); /* a borrowed reference */
     folder_count = 0;
     if (path && kp_python_at(path, TYPE_OF) == kp_python_api.list_type)
-        for (intptr_t i = 0; i < kp_python_api.list_count(path); i++) {
-            void *item = kp_python_api.list_item(path, i);
-            if (is_text(item)) folder_add(text_get(item));
-        }
+        for (intptr_t i = 0; i < kp_python_api.list_count(path); i++)
+            folder_add(kp_pyobject_text(kp_python_api.list_item(path, i)));
     folder_of_prefix("prefix");
     folder_of_prefix("exec_prefix");
     folder_of_member("site", "USER_BASE", 0);
@@ -155,7 +130,7 @@ const char *kp_pysite_file(const char *file)
 
 static const char *code_text(const void *code, size_t offset)
 {
-    const char *text = text_get(kp_python_at(code, offset));
+    const char *text = kp_pyobject_text(kp_python_at(code, offset));
     return text ? text : "?";
 }
 
@@ -196,14 +171,12 @@ static bool ends_in(const char *text, const char *tail)
 /* Called at the first call of a function of that name, since torch.nn may be imported long after the window began. */
 static void module_code_find(void)
 {
-    void *type = member_of("torch.nn.modules.module", "Module");
-    void *call = type ? kp_python_api.member_get(type, "__call__") : NULL;
-    void *code = call ? kp_python_api.member_get(call, "__code__") : NULL;
-    if (!code) kp_python_api.forget_error();
-    if (call) kp_python_api.drop(call);
-    if (code) kp_modulekey_code = code; /* both references are kept, so that no address is used again */
-    if (code) kp_modulekey_type = type;
-    else if (type) kp_python_api.drop(type);
+    void *type = kp_pymodule_member("torch.nn.modules.module", "Module");
+    void *call = kp_pyobject_member(type, "__call__"), *code = kp_pyobject_member(call, "__code__");
+    KP_PYTHON_DROP(call, code ? NULL : type);
+    if (!code) return;
+    kp_modulekey_code = code; /* both references are kept, so that no address is used again */
+    kp_modulekey_type = type;
 }
 
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame)

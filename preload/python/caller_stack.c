@@ -281,9 +281,7 @@ uint32_t kp_caller_line(struct kp_thread *t, uint64_t gate)
 
 bool kp_caller_is_ending(void)
 {
-    if (!kp_load_acquire(&key_get)) return false; /* pairs with: caller_stack.c:kp_pystacks_enable */
-    return (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
-           (kp_python_api.is_ending && kp_python_api.is_ending());
+    return kp_load_acquire(&key_get) && kp_python_is_ending(); /* pairs with: caller_stack.c:kp_pystacks_enable */
 }
 
 /* The states of other threads are freed while the interpreter ends, and a daemon thread may be in malloc then. */

@@ -74,25 +74,11 @@ static void quoted_say(const char *what)
 
 /* ---- what torch has. With the GIL ---- */
 
-static bool is_of(const void *object, const void *type)
-{
-    return object && (kp_python_at(object, 8) == type || kp_python_api.is_subtype(kp_python_at(object, 8), type));
-}
-
 /* What a loaded module has under a name, borrowed; else NULL. */
 static void *module_value(const char *module, const char *name)
 {
-    void *const modules = kp_python_api.sys_get("modules");
-    void *const found = is_of(modules, kp_python_api.dict_type) ? kp_python_api.dict_get(modules, module) : NULL;
-    void *const dict = is_of(found, kp_python_api.module_type) ? kp_python_api.module_dict(found) : NULL;
+    void *const dict = kp_pymodule_dict(module);
     return dict ? kp_python_api.dict_get(dict, name) : NULL;
-}
-
-static const char *text_of(void *object)
-{
-    const char *const found = is_of(object, kp_python_api.text_type) ? kp_python_api.text_of(object) : NULL;
-    if (!found) kp_python_api.forget_error();
-    return found;
 }
 
 static long int_of(void *object)
@@ -102,15 +88,20 @@ static long int_of(void *object)
     return value;
 }
 
+static long call_int(void *function)
+{
+    void *const answer = function ? kp_python_api.call_with(function, NULL) : NULL;
+    const long value = int_of(answer);
+    KP_PYTHON_DROP(answer);
+    return value;
+}
+
 /* What the group's function of C++ says, -1: it cannot be asked. */
 static long group_ask(void *group, const char *name)
 {
-    void *const function = kp_python_api.member_get(group, name);
-    void *const answer = function ? kp_python_api.call_with(function, NULL) : NULL;
-    const long value = int_of(answer);
-    if (answer) kp_python_api.drop(answer);
-    if (function) kp_python_api.drop(function);
-    kp_python_api.forget_error();
+    void *const function = kp_pyobject_member(group, name);
+    const long value = call_int(function);
+    KP_PYTHON_DROP(function);
     return value;
 }
 
@@ -119,7 +110,7 @@ static void *value_of(const char *dict_name, const void *group)
 {
     void *const dict = module_value(MODULE, dict_name), *key, *value;
     intptr_t at = 0;
-    if (!is_of(dict, kp_python_api.dict_type)) return NULL;
+    if (!kp_pyobject_is(dict, kp_python_api.dict_type)) return NULL;
     while (kp_python_api.dict_next(dict, &at, &key, &value))
         if (key == group) return value;
     return NULL;
@@ -143,7 +134,7 @@ static void ranks_say(void *ranks)
     intptr_t at = 0;
     bool any = false;
     text_say(", \"ranks\": [");
-    while (is_of(ranks, kp_python_api.dict_type) && !text.is_full &&
+    while (kp_pyobject_is(ranks, kp_python_api.dict_type) && !text.is_full &&
            kp_python_api.dict_next(ranks, &at, &key, &value)) {
         if (any) text_say(", ");
         number_say(int_of(key));
@@ -154,18 +145,17 @@ static void ranks_say(void *ranks)
 
 static void group_say(void *group)
 {
-    const char *const name = text_of(value_of("_pg_names", group));
-    void *const said = kp_python_api.member_get(group, "group_desc"); /* torch 2.1 has none */
+    const char *const name = kp_pyobject_text(value_of("_pg_names", group));
+    void *const said = kp_pyobject_member(group, "group_desc"); /* torch 2.1 has none */
     text_say("{\"pg_name\": ");
     quoted_say(name ? name : "None");
-    member_say("pg_desc", text_of(said));
-    member_say("backend_config", text_of(value_of("_pg_backend_config", group)));
+    member_say("pg_desc", kp_pyobject_text(said));
+    member_say("backend_config", kp_pyobject_text(value_of("_pg_backend_config", group)));
     text_say(", \"pg_size\": ");
     number_say(group_ask(group, "size"));
     ranks_say(value_of("_pg_group_ranks", group));
     text_say("}");
-    if (said) kp_python_api.drop(said);
-    kp_python_api.forget_error();
+    KP_PYTHON_DROP(said);
 }
 
 /* Thousands of ranks in many groups have no room: then there is no pg_config. */
@@ -191,11 +181,7 @@ static void nccl_say(void)
 {
     enum { PART_BITS = 16, PART_MASK = 0xffff };
     char version[NUMBER_BYTES * 3];
-    void *const function = module_value("torch._C", "_nccl_version");
-    void *const answer = function ? kp_python_api.call_with(function, NULL) : NULL;
-    const long number = int_of(answer);
-    if (answer) kp_python_api.drop(answer);
-    kp_python_api.forget_error();
+    const long number = call_int(module_value("torch._C", "_nccl_version"));
     if (number <= 0) return;
     kp_fmt(version, sizeof version, "%ld.%ld.%ld", number >> 2 * PART_BITS, number >> PART_BITS & PART_MASK,
            number & PART_MASK);
@@ -211,8 +197,8 @@ static bool info_make(struct kp_rank *place)
     if (!groups || !kp_python_api.dict_next(groups, &at, &group, &value)) return false;
     const long rank = group_ask(group, "rank"), size = group_ask(group, "size");
     if (rank < 0 || size <= rank || size > UINT32_MAX) return false;
-    void *const first = is_of(value, kp_python_get()->tuple_type) ? kp_python_api.tuple_item(value, 0) : NULL;
-    const char *const backend = text_of(first);
+    void *const first = kp_pyobject_is(value, kp_python_api.tuple_type) ? kp_python_api.tuple_item(value, 0) : NULL;
+    const char *const backend = kp_pyobject_text(first);
     *place = (struct kp_rank){.rank = (uint32_t)rank, .size = (uint32_t)size};
     text.used = 0;
     text.is_full = false;
@@ -259,12 +245,10 @@ static void info_note(void)
 static void map_find(void)
 {
     void *const found = module_value(MODULE, "_pg_map");
-    if (!is_of(found, kp_python_api.dict_type)) return;
-    void *const modules = kp_python_api.sys_get("modules");
-    void *const held = kp_python_api.member_get(kp_python_api.dict_get(modules, MODULE), "_pg_map");
+    if (!kp_pyobject_is(found, kp_python_api.dict_type)) return;
+    void *const held = kp_pymodule_member(MODULE, "_pg_map");
     if (held == found) kp_store_relaxed(&map, held); /* never dropped: its count is read at any time */
-    else if (held) kp_python_api.drop(held);
-    kp_python_api.forget_error();
+    else KP_PYTHON_DROP(held);
 }
 
 static uint64_t count_now(void)
@@ -273,18 +257,13 @@ static uint64_t count_now(void)
     return groups ? kp_load_relaxed((const _Atomic uint64_t *)(groups + AT_COUNT)) : 0;
 }
 
-/* The calls of C that this makes are not the program's: `inside` keeps them out of the recording. */
 static void groups_read(void)
 {
-    struct kp_thread *const t = kp_thread_self;
-    const uint64_t inside = t ? kp_load_relaxed(&t->inside) : 0;
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     kp_store_relaxed(&is_asked, false);
     if (kp_python_is_over() || !kp_record_is_open() || is_reading) return;
     is_reading = true; /* torch's functions may give the GIL away */
-    if (t) kp_store_relaxed(&t->inside, 1);
-    kp_signal_fence();
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, kp_thread_self);
     if (!kp_load_relaxed(&map)) map_find();
     const uint64_t count = count_now();
     if (!kp_load_relaxed(&is_read)) kp_lastexception_watch();
@@ -292,9 +271,7 @@ static void groups_read(void)
     kp_store_relaxed(&read_count, count);
     kp_store_relaxed(&is_read, true);
     is_reading = false;
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    kp_signal_fence();
-    if (t) kp_store_relaxed(&t->inside, inside);
+    kp_pyaside_end(&aside);
 }
 
 /* ---- the source ---- */
@@ -307,8 +284,6 @@ static bool is_due(void)
     const uint32_t look = kp_add_relaxed(&looks, 1) + 1;
     return look < SELDOM ? (look & (look - 1)) == 0 : look % SELDOM == 0;
 }
-
-static void set_mode(enum kp_source_mode mode) { (void)mode; }
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
@@ -333,13 +308,9 @@ static void note(void)
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
-    const struct kp_python *const python = kp_python_get();
-    if (!python || !kp_python_api_find(python)) return false;
-    const struct kp_python_api *const api = &kp_python_api;
-    const bool has_all = api->call_with && api->int_value && api->dict_get && api->dict_next && api->dict_type &&
-                         api->module_dict && api->tuple_item;
-    if (has_all) kp_store_release(&attached, true); /* pairs with: wait_ready, is_due */
-    return has_all;
+    if (!kp_python_api_find()) return false;
+    kp_store_release(&attached, true); /* pairs with: wait_ready, is_due */
+    return true;
 }
 
 static void forget(void)
@@ -354,7 +325,6 @@ static void forget(void)
 const struct kp_source kp_distributed_source = {
     .name = "distributed",
     .attach = attach,
-    .set_mode = set_mode,
     .wait_ready = wait_ready,
     .step_ended = step_ended,
     .note = note,

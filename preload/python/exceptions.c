@@ -38,19 +38,13 @@ static const void *code_of(const void *trace)
 /* In memory that the code object keeps. "": not a text. */
 static const char *code_text(const void *code, size_t offset)
 {
-    void *const object = kp_python_at(code, offset);
-    const bool is_text = object && kp_python_at(object, TYPE_OF) == kp_python_api.text_type;
-    const char *const text = is_text ? kp_python_api.text_of(object) : NULL;
-    if (!text) kp_python_api.forget_error();
+    const char *const text = kp_pyobject_text(kp_python_at(code, offset));
     return text ? text : "";
 }
 
 static const char *file_of(const void *trace) { return code_text(code_of(trace), kp_python_get()->layout.code_file); }
 
-bool kp_exception_is_trace(const void *object)
-{
-    return object && strcmp(kp_python_at(kp_python_at(object, TYPE_OF), TYPE_NAME), "traceback") == 0;
-}
+bool kp_exception_is_trace(const void *object) { return strcmp(kp_pyobject_type(object), "traceback") == 0; }
 
 /* That of a prompt, or of a notebook's cell, has no file. */
 bool kp_exception_is_of_all(const void *trace)
@@ -61,7 +55,7 @@ bool kp_exception_is_of_all(const void *trace)
     if (!l->object_frame) return !kp_python_at(frame, l->frame_back); /* 3.8 has no function for it */
     if (!kp_python_api.frame_back) return false;
     void *const back = kp_python_api.frame_back(frame);
-    if (back) kp_python_api.drop(back);
+    KP_PYTHON_DROP(back);
     return !back;
 }
 
@@ -97,12 +91,7 @@ static const char *text_of(const void *type, const void *value)
 {
     void *const args = value && kp_python_at(value, TYPE_OF) == type ? kp_python_at(value, ARGS_OF) : NULL;
     const char *text = NULL;
-    for (int i = 0; args && i < 2 && !text; i++) {
-        void *const item = kp_python_api.tuple_item(args, i);
-        const bool is_text = item && kp_python_at(item, TYPE_OF) == kp_python_api.text_type;
-        text = is_text ? kp_python_api.text_of(item) : NULL;
-    }
-    if (!text) kp_python_api.forget_error();
+    for (int i = 0; args && i < 2 && !text; i++) text = kp_pyobject_text(kp_python_api.tuple_item(args, i));
     return text ? text : "";
 }
 

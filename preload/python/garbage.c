@@ -10,7 +10,6 @@
  *
  * torch.profiler does the same with record_python_gc_info: gc.callbacks is the one place where CPython tells.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -25,22 +24,10 @@
 #define NAME "Python GC"
 enum { TAKES_TUPLE = 0x1 /* METH_VARARGS */ };
 
-/* CPython's PyMethodDef. */
-struct garbage_method {
-    const char *name;
-    void *(*call)(void *self, void *arguments);
-    int flags;
-    const char *doc;
-};
-
 static bool wants, is_refused;
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle; /* 0: our function is not in the list */
-static void *none, *callback, *list;     /* list: gc.callbacks */
-static void *(*function_make)(struct garbage_method *, void *self, void *module);
-static void (*hold)(void *object);
-static void *(*import)(const char *name);
-static int (*list_add)(void *list, void *object), (*item_remove)(void *list, intptr_t at);
+static void *callback, *list;            /* list: gc.callbacks */
 
 /* The collection in progress. An interpreter has one at a time. */
 static struct {
@@ -59,17 +46,9 @@ static void collection_begin(void)
     if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
     struct kp_thread *t = guard.thread;
     const uint32_t name = kp_name_intern(t, NAME, sizeof NAME - 1);
-    struct kp_rec_pycall *rec = NULL;
-    if (guard.gate & KP_GATE_RECORD) rec = kp_put_reserve(t, guard.gate, sizeof *rec, KP_KIND_PYCALL);
-    if (rec) {
-        rec->head = (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = KP_PY_GARBAGE, .size = sizeof *rec, .name = name};
-        kp_store_relaxed(&rec->ticks, 0);
-        rec->start = kp_ticks();
-        kp_put_commit(t, sizeof *rec);
-        now.rec = rec;
-        now.cycle = kp_gate_cycle(guard.gate);
-        now.thread_no = t->thread_no;
-    }
+    if (guard.gate & KP_GATE_RECORD) now.rec = kp_pycall_put(t, guard.gate, name, KP_PY_GARBAGE);
+    now.cycle = kp_gate_cycle(guard.gate);
+    now.thread_no = t->thread_no;
     KP_HOOK_LEAVE(&guard);
 }
 
@@ -86,19 +65,16 @@ static void collection_end(void)
 }
 
 /* CPython passes "start" or "stop", and what it found. */
-static void *on_collection(void *self, void *arguments)
+static void *on_collection(void *self, void *arguments, void *unused)
 {
     const int kept = errno;
-    void *phase = kp_python_api.tuple_item(arguments, 0);
-    const bool is_text = phase && kp_python_at(phase, 8) == kp_python_api.text_type;
-    const char *text = is_text ? kp_python_api.text_of(phase) : NULL;
-    (void)self;
-    if (!text) kp_python_api.forget_error();
-    else if (strcmp(text, "start") == 0) collection_begin();
-    else collection_end();
-    hold(none);
+    const char *const text = kp_pyobject_text(kp_python_api.tuple_item(arguments, 0));
+    (void)self, (void)unused;
+    if (text && strcmp(text, "start") == 0) collection_begin();
+    else if (text) collection_end();
+    kp_python_api.hold(kp_python_api.none);
     errno = kept;
-    return none;
+    return kp_python_api.none;
 }
 
 /* ---- gc.callbacks. All with the GIL. ---- */
@@ -107,7 +83,8 @@ static void *on_collection(void *self, void *arguments)
 static void list_leave(void)
 {
     for (intptr_t i = kp_python_api.list_count(list); i-- > 0;)
-        if (kp_python_api.list_item(list, i) == callback && item_remove(list, i) != 0) kp_python_api.forget_error();
+        if (kp_python_api.list_item(list, i) == callback && kp_python_api.item_remove(list, i) != 0)
+            kp_python_api.forget_error();
 }
 
 /* Puts our function into the list, or takes it out, as the current window needs it. */
@@ -120,12 +97,12 @@ static void list_follow(void)
         (void)kp_python_later(list_follow);
         return;
     }
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     const bool was_in = kp_exchange_acq_rel(&installed_cycle, cycle) != 0;
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, NULL);
     if (was_in && !cycle) list_leave();
-    if (!was_in && list_add(list, callback) != 0) kp_python_api.forget_error();
-    kp_python_api.error_give(error[0], error[1], error[2]);
+    if (!was_in && kp_python_api.list_add(list, callback) != 0) kp_python_api.forget_error();
+    kp_pyaside_end(&aside);
 }
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
@@ -145,35 +122,22 @@ static void set_mode(enum kp_source_mode mode)
 
 /* ---- finding them ---- */
 
-static bool functions_find(void)
-{
-    *(void **)&function_make = dlsym(RTLD_DEFAULT, "PyCFunction_NewEx");
-    *(void **)&hold = dlsym(RTLD_DEFAULT, "Py_IncRef");
-    *(void **)&import = dlsym(RTLD_DEFAULT, "PyImport_ImportModule");
-    *(void **)&list_add = dlsym(RTLD_DEFAULT, "PyList_Append");
-    *(void **)&item_remove = dlsym(RTLD_DEFAULT, "PySequence_DelItem");
-    none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
-    dlerror();
-    return function_make && hold && import && list_add && item_remove && none && kp_python_api.tuple_item;
-}
-
 /* The module is built in, and torch's import imports it, too. */
 static bool list_find(void)
 {
-    void *gc = import("gc");
-    if (gc) list = kp_python_api.member_get(gc, "callbacks"); /* the references are never dropped */
+    void *gc = kp_python_api.import("gc");
+    list = kp_pyobject_member(gc, "callbacks"); /* the references are never dropped */
     return list && kp_python_at(list, 8) == kp_python_api.list_type;
 }
 
 /* With the GIL. */
 static bool install(void)
 {
-    static struct garbage_method method = {"kprof_collection", on_collection, TAKES_TUPLE, NULL};
-    void *error[3] = {0};
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    if (functions_find() && list_find()) callback = function_make(&method, NULL, NULL);
-    kp_python_api.forget_error();
-    kp_python_api.error_give(error[0], error[1], error[2]);
+    static struct kp_python_method method = {"kprof_collection", on_collection, TAKES_TUPLE, NULL};
+    struct kp_pyaside aside;
+    kp_pyaside_begin(&aside, NULL);
+    if (list_find()) callback = kp_python_api.function_make(&method, NULL, NULL);
+    kp_pyaside_end(&aside);
     is_refused = !callback;
     if (is_refused) kp_log(0, "KPROF_PYTHON_GC: this Python has no gc.callbacks that can be used: nothing is recorded");
     return !is_refused;
@@ -182,15 +146,10 @@ static bool install(void)
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
-    const struct kp_python *python = wants && !is_refused ? kp_python_get() : NULL;
-    if (!python || !kp_python_api_find(python) || kp_python_is_over()) return false;
-    const int kept = errno;
-    bool is_done = false;
-    if (kp_python_api.has_gil()) is_done = install();
-    else kp_python_attach_later();
-    errno = kept;
-    if (is_done) kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
-    return is_done;
+    if (!wants || is_refused || !kp_python_api_find() || kp_python_is_over()) return false;
+    if (!kp_python_api.has_gil()) kp_python_attach_later();
+    else if (install()) kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
+    return kp_load_relaxed(&attached);
 }
 
 static void setup(const struct kp_config *config) { wants = config->python_gc && config->activities & KP_ACTIVITY_CPU; }

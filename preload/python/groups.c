@@ -30,37 +30,23 @@ const char *kp_caller_groups(void) { return kp_load_acquire(&groups); } /* pairs
 
 /* ---- all with the GIL ---- */
 
-/* What a module that is loaded already has under a name, as a new reference; else NULL. */
-static void *module_member(const char *module, const char *name)
-{
-    void *const text = kp_python_api.text_make(module);
-    void *const found = text ? kp_python_api.module_find(text) : NULL;
-    void *const member = found ? kp_python_api.member_get(found, name) : NULL;
-    if (found) kp_python_api.drop(found);
-    if (text) kp_python_api.drop(text);
-    return member;
-}
-
 static bool is_initialized(void)
 {
-    void *const function = module_member("torch.distributed.distributed_c10d", "is_initialized");
+    void *const function = kp_pymodule_member("torch.distributed.distributed_c10d", "is_initialized");
     void *const answer = function ? kp_python_api.call_with(function, NULL) : NULL;
     const bool is = answer && kp_python_api.int_value(answer) == 1;
-    if (function) kp_python_api.drop(function);
-    if (answer) kp_python_api.drop(answer);
+    KP_PYTHON_DROP(function, answer);
     return is;
 }
 
 /* json.dumps(torch.distributed.distributed_c10d._world.pg_config_info) */
 static void *text_make(void)
 {
-    void *const world = module_member("torch.distributed.distributed_c10d", "_world");
-    void *const list = world ? kp_python_api.member_get(world, "pg_config_info") : NULL;
-    void *const dumps = list ? module_member("json", "dumps") : NULL;
+    void *const world = kp_pymodule_member("torch.distributed.distributed_c10d", "_world");
+    void *const list = kp_pyobject_member(world, "pg_config_info");
+    void *const dumps = list ? kp_pymodule_member("json", "dumps") : NULL;
     void *const text = dumps ? kp_python_api.call_with(dumps, list, NULL) : NULL;
-    if (world) kp_python_api.drop(world);
-    if (list) kp_python_api.drop(list);
-    if (dumps) kp_python_api.drop(dumps);
+    KP_PYTHON_DROP(world, list, dumps);
     return text;
 }
 
@@ -73,22 +59,14 @@ static void text_keep(void *object)
     if (object && (is_same || !text)) kp_python_api.drop(object);
 }
 
-/* The calls of Python that this makes are not the program's: `inside` keeps them out of the recording. */
 static void groups_read(void)
 {
-    struct kp_thread *const t = kp_thread_self;
-    const uint64_t inside = t ? kp_load_relaxed(&t->inside) : 0;
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     kp_store_relaxed(&read_cycle, kp_gate_cycle(kp_gate_get()));
     if (kp_python_is_over()) return;
-    if (t) kp_store_relaxed(&t->inside, 1);
-    kp_signal_fence();
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, kp_thread_self);
     text_keep(is_initialized() ? text_make() : NULL);
-    kp_python_api.forget_error();
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    kp_signal_fence();
-    if (t) kp_store_relaxed(&t->inside, inside);
+    kp_pyaside_end(&aside);
 }
 
 /* ---- the source ---- */
@@ -112,8 +90,7 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
-    const struct kp_python *python = wants ? kp_python_get() : NULL;
-    if (!python || !kp_python_api_find(python) || !kp_python_api.call_with || !kp_python_api.int_value) return false;
+    if (!wants || !kp_python_api_find()) return false;
     kp_store_release(&attached, true); /* pairs with: set_mode, wait_ready */
     return true;
 }

@@ -15,7 +15,6 @@
  * calls sys.exit() with a status does, as that of a function which torch starts as a process. The one that a process of
  * multiprocessing prints ends that process. See decisions/204.
  */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,7 +30,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3 }; /* the event of sys.excepthook has hook, type, value, trace */
-enum { OBJECT_TYPE = 8, TYPE_NAME = 24, METHOD_OF = 16 };
+enum { METHOD_OF = 16 };
 
 struct last_leaving {
     int status; /* 0: nothing was said */
@@ -72,47 +71,32 @@ static void exception_note(void *args)
 /* Calls `what` as a hook: without the exception that is set, which stays. */
 static void inside(void (*what)(void *), void *context)
 {
-    struct kp_thread *const t = kp_thread_self;
-    const uint64_t before = t ? kp_load_relaxed(&t->inside) : 0;
-    const int kept = errno;
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     if (!kp_run_is_active()) return;
-    if (t) kp_store_relaxed(&t->inside, 1);
-    kp_signal_fence();
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, kp_thread_self);
     what(context);
-    kp_python_api.forget_error();
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    kp_signal_fence();
-    if (t) kp_store_relaxed(&t->inside, before);
-    errno = kept;
+    kp_pyaside_end(&aside);
 }
 
 static void on_exception(void *args) { inside(exception_note, args); }
 
 /* ---- sys.exit() ---- */
 
-static void handled_drop(void *now[3])
-{
-    for (size_t i = 0; i < 3; i++)
-        if (now[i]) kp_python_api.drop(now[i]);
-}
-
 static bool handled_read(struct kp_run_exception *out)
 {
     void *now[3] = {0};
     kp_python_api.handled_get(&now[0], &now[1], &now[2]);
     const bool is_read = kp_exception_read(out, now[0], now[1], now[2]) && is_failure(out);
-    handled_drop(now);
+    KP_PYTHON_DROP(now[0], now[1], now[2]);
     return is_read;
 }
 
 /* As CPython makes it of what sys.exit() has: a number, None, or a text, which it prints. */
 static int status_of(void *said)
 {
-    const char *const type = said ? kp_python_at(kp_python_at(said, OBJECT_TYPE), TYPE_NAME) : "NoneType";
+    const char *const type = said ? kp_pyobject_type(said) : "NoneType";
     const bool is_number = strcmp(type, "int") == 0 || strcmp(type, "bool") == 0;
-    if (is_number && kp_python_api.int_value) return (int)kp_python_api.int_value(said) & 0xff;
+    if (is_number) return (int)kp_python_api.int_value(said) & 0xff;
     return strcmp(type, "NoneType") != 0;
 }
 
@@ -147,7 +131,7 @@ static void print_note(void *unused)
     (void)unused;
     kp_python_api.handled_get(&now[0], &now[1], &now[2]);
     const bool is_of_process = kp_exception_is_trace(now[2]) && kp_exception_is_under(now[2], "_bootstrap");
-    handled_drop(now);
+    KP_PYTHON_DROP(now[0], now[1], now[2]);
     if (!is_of_process) return;
     next.status = 1;
     next.has_exception = handled_read(&next.exception);
@@ -156,28 +140,21 @@ static void print_note(void *unused)
 
 /* ---- functions of the module sys ---- */
 
-typedef void *(*method_fn)(void *module, void *const *args, intptr_t count);
 enum { TAKES_NONE = 4, TAKES_ARRAY = 128 }; /* METH_NOARGS, METH_FASTCALL */
-struct method {                             /* PyMethodDef */
-    const char *name;
-    method_fn call;
-    int flags;
-};
-
-static method_fn real_exit, real_exc_info, real_exception;
-static void *tap_exit(void *module, void *const *args, intptr_t count)
+static kp_python_call_fn real_exit, real_exc_info, real_exception;
+static void *tap_exit(void *module, void *args, void *count)
 {
-    if (kp_run_is_owner()) inside(exit_note, count > 0 ? args[0] : NULL);
+    if (kp_run_is_owner()) inside(exit_note, count ? *(void **)args : NULL);
     return real_exit(module, args, count);
 }
 
-static void *tap_exc_info(void *module, void *const *args, intptr_t count)
+static void *tap_exc_info(void *module, void *args, void *count)
 {
     if (kp_run_is_owner()) inside(print_note, NULL);
     return real_exc_info(module, args, count);
 }
 
-static void *tap_exception(void *module, void *const *args, intptr_t count)
+static void *tap_exception(void *module, void *args, void *count)
 {
     if (kp_run_is_owner()) inside(print_note, NULL);
     return real_exception(module, args, count);
@@ -187,7 +164,7 @@ static void *tap_exception(void *module, void *const *args, intptr_t count)
 static const struct {
     const char *name;
     int flags;
-    method_fn ours, *real;
+    kp_python_call_fn ours, *real;
 } taps[] = {{"exit", TAKES_ARRAY, tap_exit, &real_exit},
             {"exc_info", TAKES_NONE, tap_exc_info, &real_exc_info},
             {"exception", TAKES_NONE, tap_exception, &real_exception}};
@@ -196,12 +173,11 @@ static const struct {
 static void tap_set(size_t at)
 {
     void *const object = kp_python_api.sys_get(taps[at].name);
-    const void *const type = object ? kp_python_at(object, OBJECT_TYPE) : NULL;
-    if (!type || strcmp(kp_python_at(type, TYPE_NAME), "builtin_function_or_method") != 0) return;
-    struct method *const m = kp_python_at(object, METHOD_OF);
-    const bool is_ours = m->call == taps[at].ours;
-    if (is_ours || strcmp(m->name, taps[at].name) != 0 || m->flags != taps[at].flags) return;
-    *taps[at].real = m->call;
+    if (strcmp(kp_pyobject_type(object), "builtin_function_or_method") != 0) return;
+    struct kp_python_method *const m = kp_python_at(object, METHOD_OF);
+    const kp_python_call_fn now = kp_load_relaxed(&m->call);
+    if (now == taps[at].ours || strcmp(m->name, taps[at].name) != 0 || m->flags != taps[at].flags) return;
+    *taps[at].real = now;
     (void)kp_io_poke(&m->call, &taps[at].ours, sizeof m->call);
 }
 

@@ -14,8 +14,6 @@
  * the class's two in its method table and call them. They write a record unless torch made a range, which the observer
  * has then recorded. See decisions/024.
  */
-#include <dlfcn.h>
-#include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
@@ -40,14 +38,7 @@ enum {
     BYTES_LEAST = 32,
     BYTES_MOST = 64
 };
-enum { USER_SCOPE = 7 };
 
-typedef void *(*method_fn)(void *self, void *args);
-struct marker_method { /* PyMethodDef */
-    const char *name;
-    _Atomic(method_fn) fn;
-    int flags;
-};
 struct open_marker {
     const void *self;
     struct kp_rec_op *rec; /* NULL: not recorded */
@@ -59,12 +50,11 @@ struct markers {                      /* one for each thread */
 
 static bool wants, is_refused;
 static _Atomic bool attached;
-static void *flag_module, *on, *off; /* on: our true object; off: False */
-static struct marker_method *enter_method, *exit_method;
-static method_fn torch_enter, torch_exit;
+static void *flag_module, *on; /* on: our true object */
+static struct kp_python_method *enter_method, *exit_method;
+static kp_python_call_fn torch_enter, torch_exit;
 static size_t guard_at;    /* offset of a pointer that is not NULL while torch has a range for the object */
 static size_t keywords_at; /* offset of a dict or NULL; 0: this torch has no such field */
-static const void *dict_type;
 static _Atomic uint32_t installed_cycle;
 
 /* ---- ranges ---- */
@@ -85,16 +75,13 @@ static struct markers *markers_get(struct kp_thread *t, uint32_t cycle)
 static uint8_t scope_of(const void *self)
 {
     void *keywords = keywords_at ? kp_python_at(self, keywords_at) : NULL;
-    if (!keywords || kp_python_at(keywords, 8) != dict_type) return 0;
-    void *scope = kp_python_api.dict_get(keywords, "scope");
-    const bool is_text = scope && kp_python_at(scope, 8) == kp_python_api.text_type;
-    const char *text = is_text ? kp_python_api.text_of(scope) : NULL;
-    return text && strcmp(text, "user_scope") == 0 ? USER_SCOPE : 0;
+    if (!keywords || kp_python_at(keywords, 8) != kp_python_api.dict_type) return 0;
+    const char *text = kp_pyobject_text(kp_python_api.dict_get(keywords, "scope"));
+    return text && strcmp(text, "user_scope") == 0 ? KP_PYRANGE_USER : 0;
 }
 
-static struct kp_rec_op *put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t scope)
+struct kp_rec_op *kp_pyrange_put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t scope, uint32_t stack)
 {
-    const uint32_t stack = gate & KP_GATE_STACKS ? kp_caller_stack(t) : 0;
     const uint32_t bytes = sizeof(struct kp_rec_op) + (stack ? 8 : 0);
     struct kp_rec_op *rec = kp_put_reserve(t, gate, bytes, KP_KIND_OP);
     if (!rec) return NULL;
@@ -117,7 +104,9 @@ static void range_begin(const void *self)
         const char *name = kp_python_api.text_of(kp_python_at(self, AT_NAME));
         if (!name) kp_python_api.forget_error();
         const uint32_t id = name ? kp_name_intern(guard.thread, name, (uint32_t)strlen(name)) : 0;
-        m->open[m->depth] = (struct open_marker){self, put(guard.thread, guard.gate, id, scope_of(self))};
+        const uint32_t stack = guard.gate & KP_GATE_STACKS ? kp_caller_stack(guard.thread) : 0;
+        struct kp_rec_op *const rec = kp_pyrange_put(guard.thread, guard.gate, id, scope_of(self), stack);
+        m->open[m->depth] = (struct open_marker){self, rec};
     }
     kp_signal_fence(); /* a signal handler may jump out of here: the entry is complete before depth counts it */
     if (m && m->depth++ >= DEPTH) kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT);
@@ -147,37 +136,37 @@ static void range_end(const void *self)
     KP_HOOK_LEAVE(&guard);
 }
 
-static void *marker_enter(void *self, void *args)
+static void *marker_enter(void *self, void *args, void *more)
 {
-    void *result = torch_enter(self, args);
+    void *result = torch_enter(self, args, more);
     if (result) range_begin(self);
     return result;
 }
 
-static void *marker_exit(void *self, void *args)
+static void *marker_exit(void *self, void *args, void *more)
 {
     range_end(self);
-    return torch_exit(self, args);
+    return torch_exit(self, args, more);
 }
 
 /* ---- the gates: the flag and the method table. All with the GIL. ---- */
 
 static void flag_set(const void *from, void *to)
 {
-    void *now = kp_python_api.member_get(flag_module, FLAG);
-    const bool is_from = now == from;
-    if (now) kp_python_api.drop(now);
-    if (!now || (is_from && kp_python_api.member_set(flag_module, FLAG, to) != 0)) kp_python_api.forget_error();
+    void *now = kp_pyobject_member(flag_module, FLAG);
+    if (now == from && kp_python_api.member_set(flag_module, FLAG, to) != 0) kp_python_api.forget_error();
+    KP_PYTHON_DROP(now);
 }
 
 static void gates_set(bool are_open)
 {
-    void *error[3] = {0};
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    kp_store_release(&enter_method->fn, are_open ? marker_enter : torch_enter); /* read by CPython, under the GIL */
-    kp_store_release(&exit_method->fn, are_open ? marker_exit : torch_exit);
+    struct kp_pyaside aside;
+    void *const off = kp_python_api.no;
+    kp_pyaside_begin(&aside, NULL);
+    kp_store_release(&enter_method->call, are_open ? marker_enter : torch_enter); /* read by CPython, under the GIL */
+    kp_store_release(&exit_method->call, are_open ? marker_exit : torch_exit);
     flag_set(are_open ? off : on, are_open ? on : off);
-    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_pyaside_end(&aside);
 }
 
 static bool look(void);
@@ -193,23 +182,12 @@ static void gates_follow(void)
 }
 
 /* Is there a Python with the functions needed here? */
-static bool is_usable(void)
-{
-    static _Atomic bool is_found;
-    if (kp_load_acquire(&is_found)) return !is_refused; /* pairs with: the store below */
-    const struct kp_python *python = wants && !is_refused ? kp_python_get() : NULL;
-    const struct kp_python_api *api = &kp_python_api;
-    if (!python || !kp_python_api_find(python)) return false;
-    if (!api->dict_get || !api->member_set || !api->int_make || !api->int_value || !api->call_with) return false;
-    kp_store_release(&is_found, true);
-    return true;
-}
+static bool is_usable(void) { return wants && !is_refused && kp_python_api_find() && !kp_python_is_over(); }
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     (void)begin_ticks;
-    if (!is_usable() || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get()) || kp_python_is_over())
-        return;
+    if (!is_usable() || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get())) return;
     (void)kp_python_with_gil(gates_follow, timeout_ms > 0);
 }
 
@@ -224,19 +202,18 @@ static void set_mode(enum kp_source_mode mode)
 /* ---- finding torch's flag and class ---- */
 
 /* Can the row be written? The kernel writes it, which returns an error instead of faulting. */
-static bool is_writable(struct marker_method *method)
+static bool is_writable(struct kp_python_method *method)
 {
-    method_fn same;
-    return kp_io_peek(&method->fn, &same, sizeof same) == 0 && kp_io_poke(&method->fn, &same, sizeof same) == 0;
+    kp_python_call_fn same;
+    return kp_io_peek(&method->call, &same, sizeof same) == 0 && kp_io_poke(&method->call, &same, sizeof same) == 0;
 }
 
 /* The table's row of a method of a C class. */
-static struct marker_method *method_find(void *class, const char *name, int flags)
+static struct kp_python_method *method_find(void *class, const char *name, int flags)
 {
-    const void *descriptor_type = dlsym(RTLD_DEFAULT, "PyMethodDescr_Type");
-    void *descriptor = kp_python_api.member_get(class, name);
-    struct marker_method *method = NULL, seen;
-    if (!descriptor || !descriptor_type || kp_python_at(descriptor, 8) != descriptor_type) return NULL;
+    void *descriptor = kp_pyobject_member(class, name);
+    struct kp_python_method *method = NULL, seen;
+    if (strcmp(kp_pyobject_type(descriptor), "method_descriptor") != 0) return NULL;
     method = kp_python_at(descriptor, DESCRIPTOR_METHOD);
     if (kp_io_peek(method, &seen, sizeof seen) != 0 || seen.flags != flags || strcmp(seen.name, name) != 0) return NULL;
     return is_writable(method) ? method : NULL;
@@ -245,7 +222,7 @@ static struct marker_method *method_find(void *class, const char *name, int flag
 /* Checks the layout on a new object: the name comes first, and the guard last, which is NULL. */
 static bool is_laid_out(void *class)
 {
-    void *name = kp_python_api.text_make("kprof"), *bytes = kp_python_api.member_get(class, "__basicsize__");
+    void *name = kp_python_api.text_make("kprof"), *bytes = kp_pyobject_member(class, "__basicsize__");
     void *object = name ? kp_python_api.call_with(class, name, NULL) : NULL;
     const long size = bytes ? kp_python_api.int_value(bytes) : 0;
     bool is_right =
@@ -254,79 +231,62 @@ static bool is_laid_out(void *class)
     if (is_right && guard_at >= AT_NAME + 24)
         keywords_at = guard_at - 8; /* name, input_values, keyword_values, guard */
     for (size_t at = AT_NAME + 8; is_right && at < (size_t)size; at += 8) is_right = !kp_python_at(object, at);
-    if (object) kp_python_api.drop(object);
-    if (bytes) kp_python_api.drop(bytes);
-    if (name) kp_python_api.drop(name);
+    KP_PYTHON_DROP(object, bytes, name);
     return is_right;
 }
 
-static bool prove(void *modules)
+static bool prove(void)
 {
-    void *profiler = kp_python_api.dict_get(modules, "torch._C._profiler");
-    void *class = profiler ? kp_python_api.member_get(profiler, "_RecordFunctionFast") : NULL;
+    void *class = kp_pymodule_member("torch._C._profiler", "_RecordFunctionFast");
     if (!class || !is_laid_out(class)) return false;
     enter_method = method_find(class, "__enter__", NO_ARGUMENTS);
     exit_method = method_find(class, "__exit__", ARGUMENTS);
     if (!enter_method || !exit_method) return false;
-    dict_type = kp_python_at(modules, 8);
-    torch_enter = kp_load_relaxed(&enter_method->fn);
-    torch_exit = kp_load_relaxed(&exit_method->fn);
+    torch_enter = kp_load_relaxed(&enter_method->call);
+    torch_exit = kp_load_relaxed(&exit_method->call);
     on = kp_python_api.int_make(1);
-    off = (void *)(uintptr_t)dlsym(RTLD_DEFAULT, "_Py_FalseStruct");
-    return on && off;
+    return on;
 }
 
-static bool is_still_imported(void *modules)
+static bool is_still_imported(void)
 {
-    void *torch = kp_python_api.dict_get(modules, "torch"),
-         *spec = torch ? kp_python_api.member_get(torch, "__spec__") : NULL;
-    void *mark = spec ? kp_python_api.member_get(spec, "_initializing") : NULL;
-    const bool is_done = torch && (!mark || mark == (void *)(uintptr_t)dlsym(RTLD_DEFAULT, "_Py_FalseStruct"));
-    if (mark) kp_python_api.drop(mark);
-    if (spec) kp_python_api.drop(spec);
+    void *spec = kp_pymodule_member("torch", "__spec__"), *mark = kp_pyobject_member(spec, "_initializing");
+    const bool is_done = kp_pymodule_get("torch") && (!mark || mark == kp_python_api.no);
+    KP_PYTHON_DROP(mark, spec);
     return !is_done;
 }
 
-/* Needs the GIL. Looks modules up in sys.modules, so it never waits for an import. */
+static void flag_find(void)
+{
+    flag_module = kp_pymodule_member("torch.autograd", "profiler"); /* the reference is never dropped */
+    void *flag = kp_pyobject_member(flag_module, FLAG);
+    is_refused = !flag || !prove();
+    KP_PYTHON_DROP(flag);
+    if (!is_refused) kp_store_release(&attached, true); /* pairs with: set_mode */
+    else
+        kp_log(0,
+               "KPROF_COMPILE_RANGES: this torch's markers cannot be recorded without its profiler, so they are not");
+}
+
+/* Needs the GIL. Never waits for an import. */
 static bool look(void)
 {
+    struct kp_pyaside aside;
     if (kp_load_relaxed(&attached) || is_refused) return !is_refused;
-    void *modules = kp_python_api.sys_get("modules"), *error[3] = {0};
-    if (!modules) return false;
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    bool is_ready = !is_still_imported(modules);
-    kp_python_api.forget_error();
-    if (is_ready) {
-        void *autograd = kp_python_api.dict_get(modules, "torch.autograd"), *flag = NULL;
-        if (autograd) flag_module = kp_python_api.member_get(autograd, "profiler"); /* the reference is never dropped */
-        if (flag_module) flag = kp_python_api.member_get(flag_module, FLAG);
-        is_ready = flag && prove(modules);
-        is_refused = !is_ready;
-        if (flag) kp_python_api.drop(flag);
-        kp_python_api.forget_error();
-        if (is_refused)
-            kp_log(
-                0,
-                "KPROF_COMPILE_RANGES: this torch's markers cannot be recorded without its profiler, so they are not");
-    }
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    if (is_ready) kp_store_release(&attached, true); /* pairs with: set_mode */
-    return is_ready;
+    kp_pyaside_begin(&aside, NULL);
+    if (!is_still_imported()) flag_find();
+    kp_pyaside_end(&aside);
+    return kp_load_relaxed(&attached);
 }
 
 /* Without this, a run whose only window began before torch was imported would have no such ranges. */
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
-    if (!is_usable() || kp_python_is_over()) return false;
-    if (!kp_python_api.has_gil()) { /* on the ticker: leaves the search to Python's main thread */
-        kp_python_attach_later();
-        return false;
-    }
-    int saved = errno;
-    const bool is_ready = look();
-    errno = saved;
-    return is_ready;
+    if (!is_usable()) return false;
+    if (kp_python_api.has_gil()) return look();
+    kp_python_attach_later(); /* on the ticker: leaves the search to Python's main thread */
+    return false;
 }
 
 static void setup(const struct kp_config *config)

@@ -14,7 +14,6 @@
  */
 #include "preload/python/stepcalls.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_clock.h"
@@ -25,7 +24,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { USER_SCOPE = 7, LOOKS_MOST = 16 };
+enum { LOOKS_MOST = 16 };
 /* Of the model: that of the first call, until one class is called twice in turn. A generation calls its encoder once,
  * and its decoder for each token. */
 static const void *model_class; /* only compared */
@@ -33,33 +32,20 @@ static unsigned model_looks;
 static bool is_model_known;
 static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
 
-static const char *text_of(void *object)
-{
-    const bool is_text = object && kp_python_at(object, 8) == kp_python_api.text_type;
-    const char *text = is_text ? kp_python_api.text_of(object) : NULL;
-    if (!text) kp_python_api.forget_error();
-    return text;
-}
-
 /* The function that the class has as forward: its module and qualified name. A local one has no name by which it is
  * found. */
 static void forward_note(uintptr_t self)
 {
-    const int kept = errno;
-    void *error[3] = {0};
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    void *forward = kp_python_api.member_get((void *)kp_python_at((void *)self, 8), "forward");
+    struct kp_pyaside aside;
+    kp_pyaside_begin(&aside, NULL);
+    void *forward = kp_pyobject_member((void *)kp_python_at((void *)self, 8), "forward");
     const bool is_function = forward && kp_stephook_is_function(forward);
-    void *module = is_function ? kp_python_api.member_get(forward, "__module__") : NULL;
-    void *name = is_function ? kp_python_api.member_get(forward, "__qualname__") : NULL;
-    const char *module_text = text_of(module), *name_text = text_of(name);
+    void *module = is_function ? kp_pyobject_member(forward, "__module__") : NULL;
+    void *name = is_function ? kp_pyobject_member(forward, "__qualname__") : NULL;
+    const char *module_text = kp_pyobject_text(module), *name_text = kp_pyobject_text(name);
     if (module_text && name_text && !strchr(name_text, '<')) kp_steps_model_set(module_text, name_text);
-    if (module) kp_python_api.drop(module);
-    if (name) kp_python_api.drop(name);
-    if (forward) kp_python_api.drop(forward);
-    kp_python_api.forget_error();
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    errno = kept;
+    KP_PYTHON_DROP(module, name, forward);
+    kp_pyaside_end(&aside);
 }
 
 static void model_look(uintptr_t self)
@@ -79,14 +65,7 @@ static struct kp_rec_op *range_begin(uint32_t *cycle)
     if (kp_steps_source() >= KP_STEP_MODULE || !KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return NULL;
     *cycle = kp_gate_cycle(guard.gate);
     const uint32_t name = kp_name_intern(guard.thread, KP_MODEL_RANGE, sizeof KP_MODEL_RANGE - 1);
-    if (guard.gate & KP_GATE_RECORD) rec = kp_put_reserve(guard.thread, guard.gate, sizeof *rec, KP_KIND_OP);
-    if (rec) {
-        memset(rec, 0, sizeof *rec);
-        rec->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *rec, .name = name};
-        rec->scope = USER_SCOPE;
-        rec->start = kp_ticks();
-        kp_put_commit(guard.thread, sizeof *rec);
-    }
+    if (guard.gate & KP_GATE_RECORD) rec = kp_pyrange_put(guard.thread, guard.gate, name, KP_PYRANGE_USER, 0);
     KP_HOOK_LEAVE(&guard);
     return rec;
 }

@@ -41,18 +41,10 @@ struct looking {
     char *text, *name; /* the name is written from the end of the text on */
 };
 
-static const char *key_text(void *key)
-{
-    if (kp_python_at(key, TYPE_OF) != kp_python_api.text_type) return NULL;
-    const char *text = kp_python_api.text_of(key);
-    if (!text) kp_python_api.forget_error(); /* a lone surrogate */
-    return text;
-}
-
 /* Puts "key" or "key." before what is there. False: no room, or it is no text. */
 static bool key_put(struct looking *l, void *key)
 {
-    const char *const text = key_text(key);
+    const char *const text = kp_pyobject_text(key);
     const size_t bytes = text ? strlen(text) : 0, point = *l->name != 0;
     if (!bytes || bytes + point > (size_t)(l->name - l->text)) return false;
     if (point) *--l->name = '.';
@@ -74,7 +66,7 @@ static void *modules_in(void *own)
     for (intptr_t at = 0; kp_python_api.dict_next(own, &at, &key, &value);) {
         if (kp_python_at(key, TYPE_OF) != kp_python_api.text_type) continue;
         if ((intptr_t)kp_python_at(key, TEXT_LENGTH) != sizeof "_modules" - 1) continue;
-        const char *text = key_text(key);
+        const char *text = kp_pyobject_text(key);
         if (text && strcmp(text, "_modules") == 0) return is_dict(value) ? value : NULL;
     }
     return NULL;
@@ -100,25 +92,16 @@ static bool found_in(struct looking *l, void *module, unsigned depth)
 {
     if (!kp_python_api.is_subtype(kp_python_at(module, TYPE_OF), kp_modulekey_type)) return false;
     void *own = kp_python_api.dict_of(module, NULL);
-    if (!own) {
-        kp_python_api.forget_error();
-        return false;
-    }
-    void *members = is_dict(own) ? modules_in(own) : NULL;
+    if (!own) kp_python_api.forget_error();
+    void *members = own && is_dict(own) ? modules_in(own) : NULL;
     const bool is_found = members && found_among(l, members, depth);
-    kp_python_api.drop(own);
+    KP_PYTHON_DROP(own);
     return is_found;
-}
-
-static bool can_look(void)
-{
-    const struct kp_python_api *p = &kp_python_api;
-    return kp_modulekey_type && p->dict_next && p->dict_of && p->dict_type && p->ordered_dict_type;
 }
 
 const char *kp_modulekey_find(const void *frame, const void *self, char *text, size_t bytes)
 {
-    void *around = can_look() ? (void *)module_around(&kp_python_get()->layout, frame) : NULL;
+    void *around = kp_modulekey_type ? (void *)module_around(&kp_python_get()->layout, frame) : NULL;
     struct looking l = {.wanted = self, .left = LOOKED_MOST, .text = text, .name = text + bytes - 1};
     *l.name = 0;
     for (unsigned depth = 1; around && around != self && depth <= DEPTH_MOST && l.left; depth++)

@@ -65,20 +65,14 @@ static void *call_phase(const char *name, void *callable, void *const *args, siz
     return result;
 }
 
-static void *call_train(void *callable, void *const *args, size_t count, void *keywords)
-{
-    return call_phase("train", callable, args, count, keywords);
-}
-
-static void *call_evaluate(void *callable, void *const *args, size_t count, void *keywords)
-{
-    return call_phase("evaluate", callable, args, count, keywords);
-}
-
-static void *call_predict(void *callable, void *const *args, size_t count, void *keywords)
-{
-    return call_phase("predict", callable, args, count, keywords);
-}
+#define CALL_PHASE(name)                                                                      \
+    static void *call_##name(void *callable, void *const *args, size_t count, void *keywords) \
+    {                                                                                         \
+        return call_phase(#name, callable, args, count, keywords);                            \
+    }
+CALL_PHASE(train)
+CALL_PHASE(evaluate)
+CALL_PHASE(predict)
 
 /* Its loop is that of validation. */
 static void *call_sanity_check(void *callable, void *const *args, size_t count, void *keywords)
@@ -92,12 +86,10 @@ static void *call_sanity_check(void *callable, void *const *args, size_t count, 
 /* Is the loop's _stage, a str of Lightning's, that of test? */
 static bool is_test(void *loop)
 {
-    void *stage = kp_python_api.member_get(loop, "_stage");
-    const bool is_text = stage && kp_python_api.is_subtype(kp_python_at(stage, 8), kp_python_api.text_type);
-    const char *text = is_text ? kp_python_api.text_of(stage) : NULL;
+    void *stage = kp_pyobject_member(loop, "_stage");
+    const char *text = kp_pyobject_text(stage);
     const bool is = text && strcmp(text, "test") == 0;
-    if (!text) kp_python_api.forget_error();
-    if (stage) kp_python_api.drop(stage);
+    KP_PYTHON_DROP(stage);
     return is;
 }
 

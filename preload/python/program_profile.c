@@ -32,16 +32,9 @@
 #include "collector/base/kp_poison.h"
 
 enum { C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 }; /* PyTrace_* */
-enum { C_METHODS = 16, C_SELF = 24, TYPE_OF = 8, TYPE_NAME = 24, DESCRIPTOR_METHOD = 40, THREADS = 256 };
+enum { C_METHODS = 16, C_SELF = 24, DESCRIPTOR_METHOD = 40, THREADS = 256 };
 enum { TAKES_KEYWORDS = 0x3, TAKES_NONE = 0x4, TAKES_ONE = 0x8 }; /* METH_* */
 #define NOT_KNOWN UINT32_MAX
-
-/* CPython's PyMethodDef. */
-struct handover_method {
-    const char *name;
-    void *(*call)(void *self, void *argument, void *more);
-    int flags;
-};
 
 static struct filter {
     void *thread; /* thread state */
@@ -128,7 +121,7 @@ static void was_set(void *thread, kp_python_profile_fn before)
 /* ---- sys.setprofile and sys._setprofileallthreads, enable() and disable() of cProfile ---- */
 
 enum { SET, SET_ALL, ENABLE, DISABLE, SETTERS };
-static void *(*real[SETTERS])(void *self, void *argument, void *more);
+static kp_python_call_fn real[SETTERS];
 
 static void *set_one(int setter, void *self, void *argument, void *more)
 {
@@ -156,50 +149,29 @@ static void *our_set_all(void *self, void *argument, void *more)
 
 static bool is_of_sys(const void *function)
 {
-    void *name = kp_python_api.text_make("sys"), *module = name ? kp_python_api.module_find(name) : NULL;
-    const bool is = module && kp_python_at(function, C_SELF) == module;
-    if (module) kp_python_api.drop(module);
-    if (name) kp_python_api.drop(name);
-    return is;
-}
-
-static bool is_of_cprofile(const void *function)
-{
-    const void *const self = kp_python_at(function, C_SELF), *const type = self ? kp_python_at(self, TYPE_OF) : NULL;
-    return type && strcmp(kp_python_at(type, TYPE_NAME), "_lsprof.Profiler") == 0;
+    const void *const self = kp_python_at(function, C_SELF);
+    return self && self == kp_pymodule_get("sys");
 }
 
 /* Puts ours in the method's place, once. */
-static void method_take(struct handover_method *method, int setter)
+static void method_take(struct kp_python_method *method, int setter)
 {
     static const int flags[SETTERS] = {TAKES_ONE, TAKES_ONE, TAKES_KEYWORDS, TAKES_NONE};
-    static void *(*const ours[SETTERS])(void *self, void *argument, void *more) = {our_set, our_set_all, our_enable,
-                                                                                   our_disable};
-    if (method->call == ours[setter]) return;
+    static const kp_python_call_fn ours[SETTERS] = {our_set, our_set_all, our_enable, our_disable};
+    const kp_python_call_fn now = kp_load_relaxed(&method->call);
+    if (now == ours[setter]) return;
     if (method->flags != flags[setter]) {
         kp_pyprofile_replaced();
         return;
     }
-    real[setter] = method->call;
-    method->call = ours[setter];
-}
-
-static void *member_of(void *object, const char *name)
-{
-    void *const member = object ? kp_python_api.member_get(object, name) : NULL;
-    if (!member) kp_python_api.forget_error();
-    return member;
+    real[setter] = now;
+    kp_store_relaxed(&method->call, ours[setter]); /* read by CPython, under the GIL */
 }
 
 /* A program may have put a function of its own in the place of this one. */
-static bool is_of_type(const void *object, const char *type)
-{
-    return strcmp(kp_python_at(kp_python_at(object, TYPE_OF), TYPE_NAME), type) == 0;
-}
-
 static void descriptor_take(const void *descriptor, int setter)
 {
-    if (descriptor && is_of_type(descriptor, "method_descriptor"))
+    if (strcmp(kp_pyobject_type(descriptor), "method_descriptor") == 0)
         method_take(kp_python_at(descriptor, DESCRIPTOR_METHOD), setter);
 }
 
@@ -207,24 +179,19 @@ static void descriptor_take(const void *descriptor, int setter)
 static void cprofile_take(void)
 {
     if (kp_python_get()->layout.version >= 312) return;
-    void *const name = kp_python_api.text_make("_lsprof");
-    void *const module = name ? kp_python_api.module_find(name) : NULL;
-    void *const type = module ? member_of(module, "Profiler") : NULL;
-    void *const enable = member_of(type, "enable"), *const disable = member_of(type, "disable");
+    void *const type = kp_pymodule_member("_lsprof", "Profiler");
+    void *const enable = kp_pyobject_member(type, "enable"), *const disable = kp_pyobject_member(type, "disable");
     descriptor_take(enable, ENABLE);
     descriptor_take(disable, DISABLE);
-    void *const held[] = {disable, enable, type, module, name};
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
-        if (held[i]) kp_python_api.drop(held[i]);
-    if (!module) kp_python_api.forget_error();
+    KP_PYTHON_DROP(disable, enable, type);
 }
 
 void kp_pyhandover_setter(const void *function)
 {
-    struct handover_method *method = kp_python_at(function, C_METHODS);
+    struct kp_python_method *method = kp_python_at(function, C_METHODS);
     if (!ours_is) return;
     if (strcmp(method->name, "enable") == 0) {
-        if (is_of_cprofile(function)) cprofile_take();
+        if (strcmp(kp_pyobject_type(kp_python_at(function, C_SELF)), "_lsprof.Profiler") == 0) cprofile_take();
         return;
     }
     const bool is_all = strcmp(method->name, "_setprofileallthreads") == 0;
@@ -237,7 +204,7 @@ void kp_pyhandover_find(void)
     static const char *const names[] = {"setprofile", "_setprofileallthreads"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const void *const function = kp_python_api.sys_get(names[i]);
-        if (function && is_of_type(function, "builtin_function_or_method")) kp_pyhandover_setter(function);
+        if (strcmp(kp_pyobject_type(function), "builtin_function_or_method") == 0) kp_pyhandover_setter(function);
     }
     cprofile_take();
 }

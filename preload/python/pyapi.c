@@ -22,7 +22,7 @@ static const struct {
     size_t offset;
     bool is_needed;
 } symbols[] = {
-#define KP_PYTHON_SYMBOL(field, name, needed) {name, offsetof(struct kp_python_api, field), needed},
+#define KP_PYTHON_SYMBOL(member, field, name, needed) {name, offsetof(struct kp_python_api, field), needed},
 #include "preload/python/python_symbols.def"
 #undef KP_PYTHON_SYMBOL
 };
@@ -35,30 +35,35 @@ static const struct {
 enum { FINISHING_38 = 600 };
 static const _Atomic int *is_finishing; /* NULL: another release */
 
-bool kp_python_api_find(const struct kp_python *python)
+static bool symbols_find(uint32_t version)
 {
-    static bool is_refused;
-    if (is_refused) return false;
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *found = dlsym(RTLD_DEFAULT, symbols[i].name);
         *(void **)((char *)&kp_python_api + symbols[i].offset) = found;
         if (found || !symbols[i].is_needed) continue;
-        kp_log(0, "Python %u.%u has no %s: Python calls are not recorded", python->layout.version / 100,
-               python->layout.version % 100, symbols[i].name);
-        is_refused = true;
-        break;
+        kp_log(0, "Python %u.%u has no %s: Python calls are not recorded", version / 100, version % 100,
+               symbols[i].name);
+        return false;
     }
-    const char *runtime = python->layout.version == 308 ? dlsym(RTLD_DEFAULT, "_PyRuntime") : NULL;
+    const char *runtime = version == 308 ? dlsym(RTLD_DEFAULT, "_PyRuntime") : NULL;
     is_finishing = runtime ? (const _Atomic int *)(runtime + FINISHING_38) : NULL;
-    dlerror(); /* clears our failed look-up, so that the host does not read it */
-    return !is_refused;
+    return true;
 }
 
-bool kp_python_is_over(void)
+bool kp_python_api_find(void)
 {
-    return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
-           (kp_python_api.is_ending && kp_python_api.is_ending());
+    enum { FOUND = 1, REFUSED = 2 };
+    static _Atomic int known;
+    const struct kp_python *const python = kp_python_get();
+    if (python && !kp_load_acquire(&known)) { /* pairs with: the store below */
+        const int now = symbols_find(python->layout.version) ? FOUND : REFUSED;
+        dlerror(); /* clears our failed look-up, so that the host does not read it */
+        kp_store_release(&known, now);
+    }
+    return python && kp_load_relaxed(&known) == FOUND;
 }
+
+bool kp_python_is_over(void) { return !kp_python_api.is_initialized() || kp_python_is_ending(); }
 
 static int answer(void *what)
 {

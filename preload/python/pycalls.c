@@ -87,17 +87,6 @@ static inline uint8_t pop(struct kp_pycalls *c, const void *frame, uint64_t now)
 
 /* ---- records ---- */
 
-static inline struct kp_rec_pycall *put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t flags)
-{
-    struct kp_rec_pycall *rec = kp_put_reserve(t, gate, sizeof *rec, KP_KIND_PYCALL);
-    if (!rec) return NULL;
-    rec->head = (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = flags, .size = sizeof *rec, .name = name};
-    kp_store_relaxed(&rec->ticks, 0);
-    rec->start = kp_ticks();
-    kp_put_commit(t, sizeof *rec);
-    return rec;
-}
-
 static struct kp_rec_pycall *put_module(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t flags,
                                         const void *self)
 {
@@ -206,7 +195,7 @@ static HOT void call_start(const struct kp_python_layout *l, struct kp_thread *t
         module_call_start(t, c, gate, object, flags);
         return;
     }
-    push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, flags) : NULL, object, 0);
+    push(c, c->depth < KP_PY_DEPTH ? kp_pycall_put(t, gate, s->name, flags) : NULL, object, 0);
 }
 
 static __attribute__((noinline)) void c_site_name(struct kp_thread *t, struct kp_py_site *s, void *object,
@@ -235,7 +224,8 @@ static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread 
 {
     const struct kp_py_site *const s = c_call_site(l, t, c, object, function);
     if (__builtin_expect(s->marks & KP_PY_SETS_PROFILE, 0)) kp_pyhandover_setter(function);
-    push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, KP_PY_C) : NULL, (const uint8_t *)object + 1, s->marks);
+    push(c, c->depth < KP_PY_DEPTH ? kp_pycall_put(t, gate, s->name, KP_PY_C) : NULL, (const uint8_t *)object + 1,
+         s->marks);
 }
 
 /* ---- frames that were open before the window ---- */

@@ -4,72 +4,10 @@
  */
 #pragma once
 
+#include "collector/base/kp_clock.h"
 #include "collector/format/kp_python.h"
 #include "collector/record/kp_record.h"
-#include "preload/python/python.h"
-
-typedef int (*kp_python_profile_fn)(void *object, void *frame, int what, void *arg);
-
-/* Functions of the interpreter: the rows of python_symbols.def. All need the GIL but has_gil, take_gil, call_later. */
-struct kp_python_api {
-    int (*has_gil)(void);
-    int (*take_gil)(void);
-    void (*give_gil)(int state);
-    int (*call_later)(int (*fn)(void *), void *context);
-    int (*is_initialized)(void);
-    int (*is_finalizing)(void);
-    int (*is_ending)(void);
-    void *(*main_interpreter)(void);
-    void *(*first_thread)(void *interpreter);
-    void *(*next_thread)(void *thread);
-    void *(*swap_thread)(void *thread);
-    void *(*this_thread)(void);
-    void (*set_profile)(kp_python_profile_fn fn, void *object);
-    int (*set_profile_of)(void *thread, kp_python_profile_fn fn, void *object); /* from 3.9 on */
-    void *(*this_frame)(void);
-    int (*frame_line)(void *frame);
-    int (*code_line)(const void *code, int offset); /* also without the GIL: it reads constant data */
-    void *(*frame_back)(void *frame);               /* from 3.9 on; a new reference */
-    void *(*frame_code)(void *frame);
-    void (*drop)(void *object);
-    const char *(*text_of)(void *text);
-    void *(*text_make)(const char *text);
-    void (*forget_error)(void);
-    void (*error_take)(void **type, void **value, void **trace); /* takes and clears the current exception */
-    void (*error_give)(void *type, void *value, void *trace);
-    void (*handled_get)(void **type, void **value, void **trace); /* which an `except` handles; new references */
-    void *(*module_find)(void *name);
-    void *(*member_get)(void *object, const char *name);
-    void *(*sys_get)(const char *name);
-    intptr_t (*list_count)(void *list);
-    void *(*list_item)(void *list, intptr_t at);
-    /* used by markers.c; NULL if this release lacks one */
-    void *(*dict_get)(void *dict, const char *key); /* borrowed */
-    int (*member_set)(void *object, const char *name, void *value);
-    void *(*int_make)(long value);
-    long (*int_value)(void *value);
-    void *(*call_with)(void *callable, ...); /* arguments up to NULL */
-    const void *list_type, *text_type, *module_type;
-    /* used by stepcalls.c and stepfind.c */
-    void *(*module_dict)(void *module); /* borrowed */
-    void *(*items)(void *mapping);      /* a new list of (key, value) */
-    void *(*tuple_item)(void *tuple, intptr_t at);
-    void (*vector_set)(void *function, void *vectorcall); /* from 3.12 on */
-    const void *function_type, *method_type, *static_type, *class_method_type, *type_type;
-    int (*is_subtype)(const void *type, const void *of);
-    /* used by modulekeys.c; NULL if this release lacks one */
-    int (*dict_next)(void *dict, intptr_t *at, void **key, void **value); /* both borrowed */
-    void *(*dict_of)(void *object, void *unused);                         /* a new reference */
-    const void *dict_type, *ordered_dict_type;
-};
-extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find returned true */
-bool kp_python_api_find(const struct kp_python *python); /* false: a function is missing, which was logged */
-bool kp_python_is_over(void);                            /* has the interpreter ended, or does it end? */
-bool kp_python_later(void (*what)(void)); /* Python's main thread is to call it. Both keep errno. False: not done */
-bool kp_python_with_gil(void (*what)(void),
-                        bool may_wait); /* now if this thread has the GIL or may take it, or later */
-/* For attach() on a thread without the GIL: has Python's main thread attach all sources again. Keeps errno. */
-void kp_python_attach_later(void);
+#include "preload/python/pyapi.h"
 
 /* An open call. */
 struct kp_py_open {
@@ -93,6 +31,10 @@ struct kp_pycalls {                                   /* one for each thread, in
     struct kp_py_site sites[KP_PY_SITES];
     struct kp_py_site modules[KP_PY_MODULES]; /* calls of modules; callee: the object */
 };
+
+/* markers.c: a range that begins now, with the id of its call stack or 0. NULL: no room. */
+enum { KP_PYRANGE_USER = 7 }; /* torch's scope of users' ranges */
+struct kp_rec_op *kp_pyrange_put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t scope, uint32_t stack);
 
 /* pycalls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not
  * known */
@@ -161,10 +103,6 @@ void kp_pyhandover_find(void); /* a window begins: finds what sets profile funct
 void kp_pyhandover_setter(
     const void *function); /* a C function is about to be called under ours; it may set a profile function */
 
-static inline void *kp_python_at(const void *base, size_t offset)
-{
-    return *(void *const *)((const uint8_t *)base + offset);
-}
 static inline const void *kp_pyframe_of(const struct kp_python_layout *l, const void *object)
 {
     return l->object_frame ? kp_python_at(object, l->object_frame) : object;
@@ -192,4 +130,15 @@ static inline uint64_t kp_pycode_check(const struct kp_python_layout *l, const v
 {
     const uint64_t file = (uint64_t)(uintptr_t)kp_python_at(code, l->code_file);
     return (uint64_t)(uintptr_t)kp_python_at(code, l->code_name) + (file << 21 | file >> 43);
+}
+/* A call that begins now. NULL: no room. */
+static inline struct kp_rec_pycall *kp_pycall_put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t flags)
+{
+    struct kp_rec_pycall *rec = kp_put_reserve(t, gate, sizeof *rec, KP_KIND_PYCALL);
+    if (!rec) return NULL;
+    rec->head = (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = flags, .size = sizeof *rec, .name = name};
+    kp_store_relaxed(&rec->ticks, 0);
+    rec->start = kp_ticks();
+    kp_put_commit(t, sizeof *rec);
+    return rec;
 }

@@ -48,16 +48,13 @@ static void *word_at(const void *base, size_t offset)
     return rc == 0 || rc == -EFAULT ? word : kp_python_at(base, offset);
 }
 
-static bool is_text(const void *object) { return word_at(object, 8) == kp_python_api.text_type; }
-
 /* Is the text at this offset the one that Python's API returns for the code object? */
 static bool is_text_of(const void *code, size_t offset, const char *member)
 {
     void *text = word_at(code, offset);
-    if (!is_text(text)) return false;
-    void *said = kp_python_api.member_get((void *)(uintptr_t)code, member);
-    if (said) kp_python_api.drop(said);
-    else kp_python_api.forget_error();
+    if (word_at(text, 8) != kp_python_api.text_type) return false;
+    void *said = kp_pyobject_member((void *)(uintptr_t)code, member);
+    KP_PYTHON_DROP(said);
     return said == text;
 }
 
@@ -90,8 +87,7 @@ static bool is_frame_right(const struct kp_python_layout *l, void *object)
 static void *back_said(void *object)
 {
     if (kp_python_api.frame_back) return kp_python_api.frame_back(object);
-    void *back = kp_python_api.member_get(object, "f_back"); /* 3.8 */
-    if (!back) kp_python_api.forget_error();
+    void *back = kp_pyobject_member(object, "f_back"); /* 3.8 */
     if (!back || word_at(back, 8) == word_at(object, 8)) return back;
     kp_python_api.drop(back); /* None */
     return NULL;
@@ -102,15 +98,20 @@ static bool is_back_right(const struct kp_python_layout *l, void *object)
     void *back = back_said(object);
     const void *read = frame_python(l, word_at(frame_of(l, object), l->frame_back));
     const bool same = back ? frame_of(l, back) == read && is_frame_right(l, back) : !read;
-    if (back) kp_python_api.drop(back);
+    KP_PYTHON_DROP(back);
     return same;
+}
+
+static const void *frame_innermost(const struct kp_python_layout *l, const void *thread)
+{
+    const void *holder = l->thread_cframe ? word_at(thread, l->thread_cframe) : thread;
+    return frame_python(l, word_at(holder, l->thread_frame));
 }
 
 /* Does the thread's chain of frames begin with the current frame? */
 static bool is_thread_right(const struct kp_python_layout *l, const void *thread, void *object)
 {
-    const void *holder = l->thread_cframe ? word_at(thread, l->thread_cframe) : thread;
-    return frame_python(l, word_at(holder, l->thread_frame)) == frame_of(l, object);
+    return frame_innermost(l, thread) == frame_of(l, object);
 }
 
 static bool prove(void)
@@ -159,9 +160,7 @@ static void stacks_begin(void)
 /* The file of a frame's code; "": not known. Needs the GIL and the proof. */
 static const char *file_of(const struct kp_python_layout *l, const void *frame)
 {
-    void *file = word_at(kp_pyframe_code(l, frame), l->code_file);
-    const char *text = is_text(file) ? kp_python_api.text_of(file) : NULL;
-    if (!text) kp_python_api.forget_error();
+    const char *text = kp_pyobject_text(word_at(kp_pyframe_code(l, frame), l->code_file));
     return text ? text : "";
 }
 
@@ -173,11 +172,9 @@ static bool is_program_there(void)
 {
     const struct kp_python *python = kp_python_get();
     const struct kp_python_layout *l = &python->layout;
-    const void *thread = python->thread_state();
-    const void *holder = l->thread_cframe ? word_at(thread, l->thread_cframe) : thread;
     const char *outermost = "";
     bool has_site = false;
-    for (const void *frame = frame_python(l, word_at(holder, l->thread_frame)); frame;
+    for (const void *frame = frame_innermost(l, python->thread_state()); frame;
          frame = frame_python(l, kp_python_at(frame, l->frame_back))) {
         outermost = file_of(l, frame);
         const size_t n = strlen(outermost);
@@ -190,22 +187,17 @@ static bool is_program_there(void)
 static void install(uint32_t cycle)
 {
     struct kp_thread *t = kp_thread_get();
+    struct kp_pyaside aside;
     if (!t || kp_python_is_over() || kp_load_relaxed(&installed_cycle) == cycle) return;
-    const uint64_t was_inside = kp_load_relaxed(&t->inside);
-    void *error[3] = {0};
-    kp_store_relaxed(&t->inside, 1);
-    kp_signal_fence();
+    kp_pyaside_begin(&aside, t);
     const uint64_t gate = kp_gate_get();
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
     if (wants_calls) kp_pyhandover_find();
     if ((gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == cycle && prove()) {
         kp_store_relaxed(&installed_cycle, cycle);
         if (wants_calls) calls_begin(t, gate);
         stacks_begin();
     }
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    kp_signal_fence();
-    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+    kp_pyaside_end(&aside);
 }
 
 /* The program removed a profile function of its own: ours is set again while the window lasts. With the GIL. */
@@ -213,33 +205,28 @@ static void resume(void)
 {
     const uint64_t gate = kp_gate_get();
     struct kp_thread *t = kp_thread_self;
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     if (!(gate & KP_GATE_RECORD) || !t || kp_load_relaxed(&t->inside)) return;
     install(kp_gate_cycle(gate)); /* its window began while the program had a function */
     if (kp_load_relaxed(&installed_cycle) != kp_gate_cycle(gate)) return;
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, NULL);
     kp_pyprofile_set_all();
-    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_pyaside_end(&aside);
 }
 
 /* Before a window: call sites and frames of ops get their names, and nothing is recorded. Needs the GIL. */
 static void warm(void)
 {
     struct kp_thread *t = kp_thread_get();
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     if (!t || kp_python_is_over() || !(kp_gate_get() & KP_GATE_WARM)) return;
-    const uint64_t was_inside = kp_load_relaxed(&t->inside);
-    kp_store_relaxed(&t->inside, 1);
-    kp_signal_fence();
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, t);
     if (wants_calls) kp_pyhandover_find();
     if (prove()) {
         stacks_begin();
         if (wants_calls) kp_pysite_prepare(), kp_pyprofile_set_all();
     }
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    kp_signal_fence();
-    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+    kp_pyaside_end(&aside);
 }
 
 static void warm_up(uint32_t timeout_ms)
@@ -284,18 +271,13 @@ static _Atomic bool is_asked; /* CPython is to call stacks_enable */
 
 static void stacks_enable(void)
 {
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     struct kp_thread *t = kp_thread_get();
     kp_store_relaxed(&is_asked, false);
     if (!t || kp_python_is_over() || kp_load_relaxed(&has_begun)) return;
-    const uint64_t was_inside = kp_load_relaxed(&t->inside);
-    kp_store_relaxed(&t->inside, 1);
-    kp_signal_fence();
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, t);
     if (prove() && is_program_there()) stacks_begin();
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    kp_signal_fence();
-    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+    kp_pyaside_end(&aside);
 }
 
 /*
@@ -327,12 +309,11 @@ static bool attach(void)
         kp_caller_find();
         kp_pyaudit_add(modules_changed);
     }
-    const struct kp_python *python = kp_python_get();
-    if (!python && kp_python_unknown())
+    if (!kp_python_get() && kp_python_unknown())
         KP_LOG_ONCE(0, "%s: its frames are not known here, so Python calls and call stacks are not recorded",
                     kp_python_unknown());
-    if (!python || !kp_python_api_find(python)) return false;
-    const kp_python_profile_fn on_event = kp_pycalls_event_of(python->layout.version);
+    if (!kp_python_api_find()) return false;
+    const kp_python_profile_fn on_event = kp_pycalls_event_of(kp_python_get()->layout.version);
     kp_pyprofile_attach(on_event);
     if (wants_calls) kp_pyhandover_attach(on_event, kp_pycalls_taken_over, resume);
     kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */

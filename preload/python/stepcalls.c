@@ -48,14 +48,12 @@ static void *call_load(void *callable, void *const *args, size_t count, void *ke
     void *result = kp_stephook_call(callable, args, count, keywords);
     kp_stepeval_pause(false);
     if (!result || !kp_run_is_active() || kp_python_is_over()) return result;
-    if (!kp_python_api.is_subtype(kp_python_at(result, 8), kp_python_api.module_type)) return result;
+    if (!kp_pyobject_is(result, kp_python_api.module_type)) return result;
     const int kept = errno;
-    void *name = kp_python_api.member_get(result, "__name__");
-    const bool is_text = name && kp_python_at(name, 8) == kp_python_api.text_type;
-    const char *text = is_text ? kp_python_api.text_of(name) : NULL;
-    if (!text) kp_python_api.forget_error();
+    void *name = kp_pyobject_member(result, "__name__");
+    const char *text = kp_pyobject_text(name);
     if (text) look(text);
-    if (name) kp_python_api.drop(name);
+    KP_PYTHON_DROP(name);
     reload_hook();
     errno = kept;
     return result;
@@ -63,33 +61,21 @@ static void *call_load(void *callable, void *const *args, size_t count, void *ke
 
 static bool load_hook(const char *module_name, const char *name)
 {
-    void *modules = kp_python_api.sys_get("modules");
-    void *module = modules ? kp_python_api.dict_get(modules, module_name) : NULL;
-    void *function = module ? kp_python_api.member_get(module, name) : NULL;
+    void *function = kp_pymodule_member(module_name, name);
     const bool is_hooked = function && kp_stephook_is_function(function) && kp_stephook_set(function, call_load);
-    if (function) kp_python_api.drop(function);
-    else kp_python_api.forget_error();
+    KP_PYTHON_DROP(function);
     return is_hooked;
 }
 
-static bool has_functions(const struct kp_python *python)
+static bool install(void)
 {
-    const struct kp_python_api *api = &kp_python_api;
-    if (python->layout.version >= 312 && !api->vector_set) return false;
-    return api->function_type && api->type_type && api->items && api->module_dict && api->tuple_item && api->dict_get &&
-           api->int_value && api->call_with && kp_stepgens_attach();
-}
-
-static bool install(const struct kp_python *python)
-{
-    void *error[3] = {0};
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    const bool is_done = has_functions(python) && load_hook("_frozen_importlib", "_find_and_load");
-    if (is_done) {
-        reload_hook();
-        if (kp_steps_is_call_rule() || kp_phases_are_set()) kp_stepeval_begin();
-    }
-    kp_python_api.error_give(error[0], error[1], error[2]);
+    struct kp_pyaside aside;
+    if (kp_python_get()->layout.version >= 312 && !kp_python_api.vector_set) return false;
+    kp_pyaside_begin(&aside, NULL);
+    const bool is_done = kp_stepgens_attach() && load_hook("_frozen_importlib", "_find_and_load");
+    if (is_done) reload_hook();
+    if (is_done && (kp_steps_is_call_rule() || kp_phases_are_set())) kp_stepeval_begin();
+    kp_pyaside_end(&aside);
     return is_done;
 }
 
@@ -136,8 +122,7 @@ static bool find_python(void)
     }
     if (kp_steps_is_call_rule() && kp_python_unknown())
         KP_LOG_ONCE(0, "%s: its functions are not known here, so KPROF_STEP=call counts no step", kp_python_unknown());
-    const struct kp_python *python = kp_python_get();
-    return python && kp_python_api_find(python);
+    return kp_python_api_find();
 }
 
 static bool attach(void)
@@ -145,9 +130,7 @@ static bool attach(void)
     if (kp_load_relaxed(&attached)) return true;
     if (is_refused || (!kp_steps_call_glob(0) && !kp_phases_are_set()) || !find_python()) return false;
     if (!kp_python_api.is_initialized() || kp_python_is_over() || !kp_python_api.has_gil()) return false;
-    const int kept = errno;
-    is_refused = !install(kp_python_get());
-    errno = kept;
+    is_refused = !install();
     if (is_refused) {
         kp_log(kp_steps_is_call_rule() ? 0 : 1, "calls of Python functions cannot be counted as steps in this Python");
         return false;
@@ -157,13 +140,10 @@ static bool attach(void)
     return true;
 }
 
-static void set_mode(enum kp_source_mode mode) { (void)mode; }
-
 static void forget(void) {}
 
 const struct kp_source kp_stepcalls_source = {
     .name = "stepcalls",
     .attach = attach,
-    .set_mode = set_mode,
     .forget = forget,
 };

@@ -58,11 +58,7 @@ static void seek_end(void)
 /* Has __main__ another number of names than at the last look? */
 static bool has_news(void)
 {
-    void *modules = kp_python_api.sys_get("modules");
-    void *module = modules ? kp_python_api.dict_get(modules, "__main__") : NULL;
-    void *names = module && kp_python_api.is_subtype(kp_python_at(module, 8), kp_python_api.module_type)
-                      ? kp_python_api.module_dict(module)
-                      : NULL;
+    void *names = kp_pymodule_dict("__main__");
     const intptr_t used = names ? (intptr_t)kp_python_at(names, DICT_USED) : 0;
     const bool is_news = used != names_seen || looks % LOOK_EVERY == 0;
     names_seen = used;
@@ -71,10 +67,9 @@ static bool has_news(void)
 
 static bool is_generator(const void *code)
 {
-    void *flags = kp_python_api.member_get((void *)(uintptr_t)code, "co_flags");
+    void *flags = kp_pyobject_member((void *)(uintptr_t)code, "co_flags");
     const long value = flags ? kp_python_api.int_value(flags) : MAKES_GENERATOR;
-    if (flags) kp_python_api.drop(flags);
-    else kp_python_api.forget_error();
+    KP_PYTHON_DROP(flags);
     return value & MAKES_GENERATOR;
 }
 

@@ -35,14 +35,6 @@ static const void *last_code; /* only compared */
 
 bool kp_stepfind_is_code(const void *code) { return code && code == last_code; }
 
-/* A member without the program's error left set; a new reference. */
-static void *member_of(void *object, const char *name)
-{
-    void *member = kp_python_api.member_get(object, name);
-    if (!member) kp_python_api.forget_error();
-    return member;
-}
-
 static void phase_hook(struct code_search *s, void *function, const char *name)
 {
     if (!kp_phasecalls_hook(s->phase, function)) return;
@@ -58,18 +50,17 @@ static void hook_with_wrapped(struct code_search *s, void *function, const char 
         return;
     }
     for (unsigned i = 0; function && i < WRAPPED_DEEP && kp_stephook_is_function(function); i++) {
-        void *code = member_of(function, "__code__");
+        void *code = kp_pyobject_member(function, "__code__");
         if (kp_stephook_count(function)) {
             if (!s->has_found) kp_log(1, "calls of %s:%s count as steps", s->name, name);
             s->has_found = true;
             last_code = code;
         }
-        if (code) kp_python_api.drop(code);
-        void *next = member_of(function, "__wrapped__");
-        if (held) kp_python_api.drop(held);
+        void *next = kp_pyobject_member(function, "__wrapped__");
+        KP_PYTHON_DROP(code, held);
         function = held = next;
     }
-    if (held) kp_python_api.drop(held);
+    KP_PYTHON_DROP(held);
 }
 
 static void visit(struct code_search *s, void *space, const char *prefix, unsigned deep);
@@ -78,11 +69,10 @@ static bool is_worth_descending(const struct code_search *s, void *class, const 
 {
     const size_t n = strlen(name);
     if (s->is_exact) return strncmp(s->glob, name, n) == 0 && s->glob[n] == '.';
-    void *home = member_of(class, "__module__");
-    const bool is_text = home && kp_python_at(home, 8) == kp_python_api.text_type;
-    const char *text = is_text ? kp_python_api.text_of(home) : NULL;
+    void *home = kp_pyobject_member(class, "__module__");
+    const char *text = kp_pyobject_text(home);
     const bool is_here = text && strcmp(text, s->name) == 0;
-    if (home) kp_python_api.drop(home);
+    KP_PYTHON_DROP(home);
     return is_here;
 }
 
@@ -117,7 +107,7 @@ static void class_near(const struct code_search *s, void *class, const char *nam
     if (!member || strchr(member + 1, '.') || strlen(name) + strlen(member) >= sizeof text) return;
     kp_fmt(text, sizeof text, "%s%s", name, member);
     if (!is_near(s, text, &letters)) return;
-    void *const function = member_of(class, member + 1);
+    void *const function = kp_pyobject_member(class, member + 1);
     if (!function) return;
     near_keep(s, text, letters);
     kp_python_api.drop(function);
@@ -130,7 +120,7 @@ static void class_visit(struct code_search *s, void *class, const char *name, un
         class_near(s, class, name);
         return;
     }
-    void *space = member_of(class, "__dict__");
+    void *space = kp_pyobject_member(class, "__dict__");
     if (!space) return;
     visit(s, space, name, deep + 1);
     kp_python_api.drop(space);
@@ -146,7 +136,7 @@ static bool holds_function(const void *object)
 
 static void member_visit(struct code_search *s, const char *name, void *value, unsigned deep)
 {
-    if (kp_python_api.is_subtype(kp_python_at(value, 8), kp_python_api.type_type)) {
+    if (kp_pyobject_is(value, kp_python_api.type_type)) {
         class_visit(s, value, name, deep);
         return;
     }
@@ -159,9 +149,9 @@ static void member_visit(struct code_search *s, const char *name, void *value, u
     if (kp_stephook_is_function(value)) {
         hook_with_wrapped(s, value, name);
     } else if (holds_function(value)) {
-        void *function = member_of(value, "__func__");
+        void *function = kp_pyobject_member(value, "__func__");
         if (function && kp_stephook_is_function(function)) hook_with_wrapped(s, function, name);
-        if (function) kp_python_api.drop(function);
+        KP_PYTHON_DROP(function);
     }
 }
 
@@ -172,24 +162,19 @@ static void visit(struct code_search *s, void *space, const char *prefix, unsign
     void *items = kp_python_api.items(space);
     if (!items) kp_python_api.forget_error();
     for (intptr_t i = 0, n = items ? kp_python_api.list_count(items) : 0; i < n; i++) {
-        void *pair = kp_python_api.list_item(items, i), *key = kp_python_api.tuple_item(pair, 0);
-        void *value = kp_python_api.tuple_item(pair, 1);
-        const char *text = kp_python_at(key, 8) == kp_python_api.text_type ? kp_python_api.text_of(key) : NULL;
-        if (!text) kp_python_api.forget_error();
+        void *pair = kp_python_api.list_item(items, i), *value = kp_python_api.tuple_item(pair, 1);
+        const char *text = kp_pyobject_text(kp_python_api.tuple_item(pair, 0));
         if (!text || strlen(prefix) + strlen(text) + 2 > sizeof name) continue;
         kp_fmt(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", text);
         member_visit(s, name, value, deep);
     }
-    if (items) kp_python_api.drop(items);
+    KP_PYTHON_DROP(items);
 }
 
 static bool module_visit(const char *name, const char *glob, const struct kp_phasecall *phase)
 {
     struct code_search s = {.glob = glob, .name = name, .phase = phase, .is_exact = !strpbrk(glob, "*?")};
-    void *modules = kp_python_api.sys_get("modules");
-    void *module = modules ? kp_python_api.dict_get(modules, name) : NULL;
-    if (!module || !kp_python_api.is_subtype(kp_python_at(module, 8), kp_python_api.module_type)) return false;
-    void *space = kp_python_api.module_dict(module);
+    void *space = kp_pymodule_dict(name);
     if (space) visit(&s, space, "", 0);
     return s.has_found;
 }
@@ -227,28 +212,26 @@ static bool all_look(unsigned i, const char *glob, const struct kp_phasecall *ph
     bool is_found = false;
     void *modules = kp_python_api.sys_get("modules"), *items = modules ? kp_python_api.items(modules) : NULL;
     for (intptr_t at = 0, n = items ? kp_python_api.list_count(items) : 0; at < n; at++) {
-        void *key = kp_python_api.tuple_item(kp_python_api.list_item(items, at), 0);
-        const char *text = kp_python_at(key, 8) == kp_python_api.text_type ? kp_python_api.text_of(key) : NULL;
+        const char *text = kp_pyobject_text(kp_python_api.tuple_item(kp_python_api.list_item(items, at), 0));
         if (text && kp_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, glob, phase, text);
     }
-    if (items) kp_python_api.drop(items);
+    KP_PYTHON_DROP(items);
     return is_found;
 }
 
 bool kp_stepfind_look(const char *loaded)
 {
-    void *error[3] = {0};
+    struct kp_pyaside aside;
     const struct kp_phasecall *phase;
     const char *glob;
     bool is_found = false;
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyaside_begin(&aside, NULL);
     for (unsigned i = 0; i < GLOBS_MAX && (glob = glob_at(i, &phase)); i++) {
         if (!(*loaded ? glob_look(i, glob, phase, loaded) : all_look(i, glob, phase))) continue;
         has_plain |= !phase && kp_steps_call_is_plain(i);
         found[i] = is_found = true;
     }
-    kp_python_api.forget_error();
-    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_pyaside_end(&aside);
     return is_found;
 }
 

@@ -19,14 +19,6 @@
 
 enum { OPEN_MAX = 1024, TAKES_ONE = 0x8 /* METH_O */, KINDS = 3 };
 
-/* CPython's PyMethodDef. */
-struct gen_method {
-    const char *name;
-    void *(*call)(void *self, void *argument);
-    int flags;
-    const char *doc;
-};
-
 static struct kind {
     const char *symbol, *running, *frame;
     const void *type;
@@ -42,10 +34,7 @@ static struct open_gen {
     const struct kind *kind;
 } opens[OPEN_MAX];
 static uint32_t open_count;
-static void *(*weak_make)(void *object, void *callback),
-    *(*function_make)(struct gen_method *, void *self, void *module);
-static void (*hold)(void *object);
-static void *none, *callback, *yes;
+static void *callback;
 
 static const struct kind *kind_of(const void *object)
 {
@@ -62,25 +51,24 @@ static void *open_take(uint32_t at)
     return ref;
 }
 
-static void *on_free(void *self, void *ref)
+static void *on_free(void *self, void *ref, void *unused)
 {
-    (void)self;
+    (void)self, (void)unused;
     for (uint32_t i = 0; i < open_count; i++) {
         if (opens[i].ref != ref) continue;
         kp_python_api.drop(open_take(i)); /* CPython holds it during this call */
         kp_stepcount_add();
         break;
     }
-    hold(none);
-    return none;
+    kp_python_api.hold(kp_python_api.none);
+    return kp_python_api.none;
 }
 
 /* Is the member this object? */
 static bool is_member(void *object, const char *name, const void *expected)
 {
-    void *member = kp_python_api.member_get(object, name);
-    if (!member) kp_python_api.forget_error();
-    else kp_python_api.drop(member);
+    void *member = kp_pyobject_member(object, name);
+    KP_PYTHON_DROP(member);
     return member == expected;
 }
 
@@ -88,6 +76,7 @@ static bool is_member(void *object, const char *name, const void *expected)
  * so that a call is inside another. */
 static bool look_through(const void *thread)
 {
+    const void *const none = kp_python_api.none;
     bool is_inside = false;
     for (uint32_t i = open_count; i-- > 0;) {
         if (i >= open_count) continue; /* one was freed meanwhile */
@@ -95,7 +84,7 @@ static bool look_through(const void *thread)
         void *object = kp_python_api.call_with(o.ref, NULL);
         if (!object) kp_python_api.forget_error();
         if (!object) continue;
-        const bool is_running = object != none && is_member(object, o.kind->running, yes);
+        const bool is_running = object != none && is_member(object, o.kind->running, kp_python_api.yes);
         const bool has_ended = object != none && !is_running && is_member(object, o.kind->frame, none);
         is_inside |= is_running && o.thread == thread;
         if (has_ended) {
@@ -114,7 +103,7 @@ bool kp_stepgens_follow(void *result)
     const void *thread = kp_python_api.this_thread();
     if (look_through(thread)) return true;
     if (open_count == OPEN_MAX) return false;
-    void *ref = weak_make(result, callback);
+    void *ref = kp_python_api.weak_make(result, callback);
     if (!ref) kp_python_api.forget_error();
     if (!ref) return false;
     opens[open_count++] = (struct open_gen){ref, thread, kind};
@@ -123,15 +112,9 @@ bool kp_stepgens_follow(void *result)
 
 bool kp_stepgens_attach(void)
 {
-    static struct gen_method method = {"kprof_step", on_free, TAKES_ONE, NULL};
+    static struct kp_python_method method = {"kprof_step", on_free, TAKES_ONE, NULL};
     for (unsigned i = 0; i < KINDS; i++) kinds[i].type = dlsym(RTLD_DEFAULT, kinds[i].symbol);
-    *(void **)&weak_make = dlsym(RTLD_DEFAULT, "PyWeakref_NewRef");
-    *(void **)&function_make = dlsym(RTLD_DEFAULT, "PyCFunction_NewEx");
-    *(void **)&hold = dlsym(RTLD_DEFAULT, "Py_IncRef");
-    none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
-    yes = dlsym(RTLD_DEFAULT, "_Py_TrueStruct");
     dlerror();
-    if (!weak_make || !function_make || !hold || !none || !yes) return false;
-    callback = function_make(&method, NULL, NULL);
+    callback = kp_python_api.function_make(&method, NULL, NULL);
     return callback != NULL;
 }

@@ -49,10 +49,15 @@ static enum kp_source_mode mode_of(const struct kp_source *s)
     return mode == KP_SOURCE_FULL && !is_asked_for ? KP_SOURCE_STEPS : mode;
 }
 
+static void set_mode(const struct kp_source *s)
+{
+    if (s->set_mode) s->set_mode(mode_of(s));
+}
+
 void kp_window_sources_mode(enum kp_source_mode now)
 {
     mode = now;
-    for (const struct kp_source *const *s = sources; *s; s++) (*s)->set_mode(mode_of(*s));
+    for (const struct kp_source *const *s = sources; *s; s++) set_mode(*s);
 }
 
 void kp_window_sources_again(void) { kp_window_sources_mode(mode); }
@@ -63,7 +68,7 @@ int kp_window_sources_switch(uint32_t activities, bool on)
     const uint32_t was = kp_load_relaxed(&off);
     kp_store_relaxed(&off, on ? was & ~activities : was | activities);
     for (const struct kp_source *const *s = sources; *s; s++)
-        if ((*s)->activities & activities) (*s)->set_mode(mode_of(*s));
+        if ((*s)->activities & activities) set_mode(*s);
     return 0;
 }
 
