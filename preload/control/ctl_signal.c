@@ -104,18 +104,12 @@ static void (*tap_signal(int number, void (*now)(int)))(int)
     return SIG_DFL;
 }
 
-static struct kp_tap taps[2];
-
 static int taps_add(void)
 {
-    uintptr_t module;
+    static const struct kp_tap_row rows[] = {KP_TAP_ROW("sigaction", sigaction), KP_TAP_ROW("signal", signal)};
+    static struct kp_tap taps[2];
     if (taps[0].real) return 0; /* in a child they are installed already */
-    *(void **)&real_sigaction = kp_hook_first("sigaction", &module);
-    *(void **)&real_signal = kp_hook_first("signal", &module);
-    if (!real_sigaction || !real_signal) return -ENOSYS;
-    taps[0] = (struct kp_tap){"sigaction", *(void **)&real_sigaction, (void *)(uintptr_t)tap_sigaction};
-    taps[1] = (struct kp_tap){"signal", *(void **)&real_signal, (void *)(uintptr_t)tap_signal};
-    return kp_hook_add_taps(taps, 2);
+    return kp_hook_rows_find(NULL, rows, 2, taps) == 2 ? kp_hook_add_taps(taps, 2) : -ENOSYS;
 }
 
 void kp_ctl_signal_watch(int number, void (*wake)(void))

@@ -26,14 +26,8 @@ void *kp_cuda_hooks_library(const char *stem)
 
 int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, struct kp_tap *taps)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; i < rows_n; i++) {
-        void *real = dlsym(library, rows[i].symbol);
-        if (!real) continue;
-        memcpy(rows[i].real, &real, sizeof real);
-        taps[n++] = (struct kp_tap){rows[i].symbol, real, rows[i].tap};
-    }
-    int err = n ? kp_hook_add_taps(taps, n) : 0;
+    const uint32_t n = kp_hook_rows_find(library, rows, rows_n, taps);
+    const int err = n ? kp_hook_add_taps(taps, n) : 0;
     return err ? err : (int)n;
 }
 

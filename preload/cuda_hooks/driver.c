@@ -43,12 +43,12 @@ static int tap_primary_release(int device)
     return real_primary_release(device);
 }
 
-#define KP_TAP(symbol, ...) {#symbol, (void **)&real_##symbol, (void *)(uintptr_t)tap_##symbol},
+#define KP_TAP(symbol, ...) KP_TAP_ROW(#symbol, symbol),
 static const struct kp_tap_row rows[] = {
 #include "preload/cuda_hooks/driver.def"
-    {"cuCtxDestroy_v2", (void **)&real_destroy, (void *)(uintptr_t)tap_destroy},
-    {"cuDevicePrimaryCtxReset_v2", (void **)&real_primary_reset, (void *)(uintptr_t)tap_primary_reset},
-    {"cuDevicePrimaryCtxRelease_v2", (void **)&real_primary_release, (void *)(uintptr_t)tap_primary_release},
+    KP_TAP_ROW("cuCtxDestroy_v2", destroy),
+    KP_TAP_ROW("cuDevicePrimaryCtxReset_v2", primary_reset),
+    KP_TAP_ROW("cuDevicePrimaryCtxRelease_v2", primary_release),
 };
 #undef KP_TAP
 static struct kp_tap taps[sizeof rows / sizeof *rows];

@@ -82,11 +82,11 @@ static void tap_register(void **handle, const char *function, char *device_funct
     if (kp_gate_get() & KP_GATE_ON) kp_kernel_register(function, name);
 }
 
-#define KP_TAP(symbol, ...) {#symbol, (void **)&real_##symbol, (void *)(uintptr_t)tap_##symbol},
+#define KP_TAP(symbol, ...) KP_TAP_ROW(#symbol, symbol),
 static const struct kp_tap_row rows[] = {
 #include "preload/cuda_hooks/runtime.def"
-    {"cudaDeviceReset", (void **)&real_reset, (void *)(uintptr_t)tap_reset},
-    {"__cudaGetKernel", (void **)&real_get_kernel, (void *)(uintptr_t)tap_get_kernel},
+    KP_TAP_ROW("cudaDeviceReset", reset),
+    KP_TAP_ROW("__cudaGetKernel", get_kernel),
 };
 #undef KP_TAP
 static struct kp_tap taps[sizeof rows / sizeof *rows];

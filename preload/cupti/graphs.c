@@ -48,34 +48,19 @@ bool kp_graphs_are_used(void) { return kp_load_relaxed(&are_used); }
 RUNTIME(TAP)
 DRIVER(TAP)
 
-struct capture_row {
-    const char *name;
-    capture_fn *real, tap;
-};
-#define ROW(name) {#name, &real_##name, tap_##name},
-static const struct capture_row runtime[] = {RUNTIME(ROW)}, driver[] = {DRIVER(ROW)};
+#define ROW(name) KP_TAP_ROW(#name, name),
+static const struct kp_tap_row runtime[] = {RUNTIME(ROW)}, driver[] = {DRIVER(ROW)};
 enum { MOST = sizeof driver / sizeof *driver };
 
 static struct library {
     const char *stem;
-    const struct capture_row *rows;
+    const struct kp_tap_row *rows;
     size_t count;
     struct kp_tap taps[MOST];
     uint32_t found;
     bool is_done;
 } libraries[] = {{.stem = "libcudart", .rows = runtime, .count = sizeof runtime / sizeof *runtime},
                  {.stem = "libcuda", .rows = driver, .count = sizeof driver / sizeof *driver}};
-
-static void find(struct library *l, void *handle)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        void *real = dlsym(handle, l->rows[i].name);
-        if (!real) continue;
-        *(void **)l->rows[i].real = real;
-        l->taps[l->found++] = (struct kp_tap){l->rows[i].name, real, (void *)(uintptr_t)l->rows[i].tap};
-    }
-    dlerror();
-}
 
 void kp_graphs_attach(void)
 {
@@ -84,7 +69,7 @@ void kp_graphs_attach(void)
         struct library *l = &libraries[i];
         if (l->is_done || !kp_library_find(l->stem, path, sizeof path)) continue;
         void *handle = l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY); /* never closed: taps call into it */
-        if (handle) find(l, handle);
+        if (handle) l->found = kp_hook_rows_find(handle, l->rows, l->count, l->taps);
         else dlerror();
         int err = l->found ? kp_hook_add_taps(l->taps, l->found) : 0;
         l->is_done = (l->found || handle) && err != -EBUSY; /* else the next call tries again */

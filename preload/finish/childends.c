@@ -96,11 +96,8 @@ static int tap_waitid(idtype_t which, id_t id, siginfo_t *told, int options)
 }
 
 const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS] = {
-    {"waitpid", (void **)(void *)&real_waitpid, (void *)(uintptr_t)tap_waitpid},
-    {"wait4", (void **)(void *)&real_wait4, (void *)(uintptr_t)tap_wait4},
-    {"wait", (void **)(void *)&real_wait, (void *)(uintptr_t)tap_wait},
-    {"wait3", (void **)(void *)&real_wait3, (void *)(uintptr_t)tap_wait3},
-    {"waitid", (void **)(void *)&real_waitid, (void *)(uintptr_t)tap_waitid},
+    KP_TAP_ROW("waitpid", waitpid), KP_TAP_ROW("wait4", wait4),   KP_TAP_ROW("wait", wait),
+    KP_TAP_ROW("wait3", wait3),     KP_TAP_ROW("waitid", waitid),
 };
 
 /* `way`: "exec of sh", "_exit with status 3"; "": by its exit. */

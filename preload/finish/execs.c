@@ -196,22 +196,18 @@ LIST(plain_list, tap_plain, (path, ARGV))
 LIST(found_list, tap_found, (path, ARGV))
 LIST(given_list, tap_given, (path, ARGV, va_arg(list, char *const *)))
 
-#define ROW(symbol, name)                                                    \
-    {                                                                        \
-        symbol, (void **)(void *)&real_##name, (void *)(uintptr_t)tap_##name \
-    }
 const struct kp_tap_row kp_execs_rows[KP_EXECS_ROWS] = {
-    ROW("execv", plain),
-    ROW("execvp", found),
-    ROW("execve", given),
-    ROW("execvpe", found_given),
-    ROW("fexecve", opened),
-    ROW("execveat", at),
-    ROW("execl", plain_list),
-    ROW("execlp", found_list),
-    ROW("execle", given_list),
-    ROW("_exit", leave),
-    ROW("_Exit", leave),
-    ROW("abort", fail),
-    ROW("__assert_fail", assertion),
+    KP_TAP_ROW("execv", plain),
+    KP_TAP_ROW("execvp", found),
+    KP_TAP_ROW("execve", given),
+    KP_TAP_ROW("execvpe", found_given),
+    KP_TAP_ROW("fexecve", opened),
+    KP_TAP_ROW("execveat", at),
+    KP_TAP_ROW("execl", plain_list),
+    KP_TAP_ROW("execlp", found_list),
+    KP_TAP_ROW("execle", given_list),
+    KP_TAP_ROW("_exit", leave),
+    KP_TAP_ROW("_Exit", leave),
+    KP_TAP_ROW("abort", fail),
+    KP_TAP_ROW("__assert_fail", assertion),
 };

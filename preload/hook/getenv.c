@@ -56,8 +56,8 @@ static char *tap_secure_get(const char *name)
 
 enum { MORE_MOST = 4 };
 static const struct kp_tap_row own_rows[] = {
-    {"getenv", (void **)(void *)&real_get, (void *)(uintptr_t)tap_get},
-    {"secure_getenv", (void **)(void *)&real_secure_get, (void *)(uintptr_t)tap_secure_get},
+    KP_TAP_ROW("getenv", get),
+    KP_TAP_ROW("secure_getenv", secure_get),
 };
 static struct kp_tap taps[sizeof own_rows / sizeof *own_rows + MORE_MOST];
 static uint32_t tap_count;

@@ -41,6 +41,14 @@ struct kp_tap_row {
     void *tap;
 };
 
+#define KP_TAP_ROW(symbol, name)                                             \
+    {                                                                        \
+        symbol, (void **)(void *)&real_##name, (void *)(uintptr_t)tap_##name \
+    }
+/* Looks the rows' functions up in a library, NULL: as kp_hook_first, and writes a tap for each that is there, in order.
+ * Returns how many. */
+uint32_t kp_hook_rows_find(void *library, const struct kp_tap_row *rows, size_t count, struct kp_tap *taps);
+
 /*
  * Adds a set of taps, for modules mapped now and later. Takes some milliseconds: call it from attach() or a helper
  * thread, not in a hook and not in set_mode. Returns 0 or:

@@ -51,6 +51,20 @@ void *kp_hook_first(const char *symbol, uintptr_t *module)
     return (void *)first.address;
 }
 
+uint32_t kp_hook_rows_find(void *library, const struct kp_tap_row *rows, size_t count, struct kp_tap *taps)
+{
+    uint32_t n = 0;
+    uintptr_t module;
+    for (size_t i = 0; i < count; i++) {
+        void *const real = library ? dlsym(library, rows[i].symbol) : kp_hook_first(rows[i].symbol, &module);
+        if (!real) continue;
+        *rows[i].real = real;
+        taps[n++] = (struct kp_tap){rows[i].symbol, real, rows[i].tap};
+    }
+    if (library) dlerror(); /* clears our failed look-up, so that the host does not read it */
+    return n;
+}
+
 struct loader_words {
     const struct kp_tap *taps;
     uint32_t tap_count, tapped;

@@ -78,6 +78,6 @@ void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned lon
 }
 
 const struct kp_tap_row kp_confine_rows[KP_CONFINE_ROWS] = {
-    {"prctl", (void **)(void *)&real_prctl, (void *)(uintptr_t)tap_prctl},
-    {"seccomp_load", (void **)(void *)&real_seccomp_load, (void *)(uintptr_t)tap_seccomp_load},
+    KP_TAP_ROW("prctl", prctl),
+    KP_TAP_ROW("seccomp_load", seccomp_load),
 };

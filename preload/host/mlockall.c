@@ -171,5 +171,4 @@ static int tap_mlockall(int flags)
     return result;
 }
 
-const struct kp_tap_row kp_locks_rows[KP_LOCKS_ROWS] = {
-    {"mlockall", (void **)(void *)&real_mlockall, (void *)(uintptr_t)tap_mlockall}};
+const struct kp_tap_row kp_locks_rows[KP_LOCKS_ROWS] = {KP_TAP_ROW("mlockall", mlockall)};

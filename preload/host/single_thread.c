@@ -87,10 +87,8 @@ static int tap_fstatat(int folder, const char *path, void *answer, int flags)
     return end(true, real_fstatat(folder, path, answer, flags));
 }
 
-#define ENTRY(name, ...) {#name, (void **)(void *)&real_##name, (void *)(uintptr_t)tap_##name},
-static const struct kp_tap_row own_rows[] = {
-    ROWS(ENTRY) ENTRY(fstatat){"fstatat64", (void **)(void *)&real_fstatat, (void *)(uintptr_t)tap_fstatat},
-};
+#define ENTRY(name, ...) KP_TAP_ROW(#name, name),
+static const struct kp_tap_row own_rows[] = {ROWS(ENTRY) ENTRY(fstatat) KP_TAP_ROW("fstatat64", fstatat)};
 enum { OWN_ROWS = sizeof own_rows / sizeof *own_rows };
 /* Not in confine.c, because the assembly calls confine.c: that would be a circle. */
 static const struct kp_tap_row syscall_row = {"syscall", &kp_confine_real_syscall,
@@ -100,13 +98,7 @@ static uint32_t tap_count;
 
 static void find(const struct kp_tap_row *rows, uint32_t count)
 {
-    uintptr_t module;
-    for (uint32_t i = 0; i < count; i++) {
-        void *real = kp_hook_first(rows[i].symbol, &module);
-        if (!real) continue;
-        *rows[i].real = real;
-        taps[tap_count++] = (struct kp_tap){rows[i].symbol, real, rows[i].tap};
-    }
+    tap_count += kp_hook_rows_find(NULL, rows, count, taps + tap_count);
 }
 
 /* Adds all taps as one set, since each set costs a scan of all modules. */

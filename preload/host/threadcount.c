@@ -64,7 +64,7 @@ static void ours_leave_out(FILE *f)
     f->_IO_read_end = f->_IO_read_ptr + kp_threadcount_lower(f->_IO_read_ptr, bytes, kp_io_helpers());
 }
 
-static FILE *(*real_fopen)(const char *path, const char *mode), *(*real_fopen64)(const char *path, const char *mode);
+static FILE *(*real_opens)(const char *path, const char *mode), *(*real_opens64)(const char *path, const char *mode);
 
 static FILE *opened(FILE *f, const char *path)
 {
@@ -75,18 +75,15 @@ static FILE *opened(FILE *f, const char *path)
     return f;
 }
 
-static FILE *tap_fopen(const char *path, const char *mode) { return opened(real_fopen(path, mode), path); }
+static FILE *tap_opens(const char *path, const char *mode) { return opened(real_opens(path, mode), path); }
 
-static FILE *tap_fopen64(const char *path, const char *mode) { return opened(real_fopen64(path, mode), path); }
+static FILE *tap_opens64(const char *path, const char *mode) { return opened(real_opens64(path, mode), path); }
 
 void kp_threadcount_install(void)
 {
-    static struct kp_tap taps[] = {{"fopen", NULL, (void *)(uintptr_t)tap_fopen},
-                                   {"fopen64", NULL, (void *)(uintptr_t)tap_fopen64}};
-    uintptr_t module;
+    static const struct kp_tap_row rows[] = {KP_TAP_ROW("fopen", opens), KP_TAP_ROW("fopen64", opens64)};
+    static struct kp_tap taps[2];
     if (taps[0].real) return; /* in a child the tap is installed already */
-    *(void **)&real_fopen = taps[0].real = kp_hook_first("fopen", &module);
-    *(void **)&real_fopen64 = taps[1].real = kp_hook_first("fopen64", &module);
-    if (!real_fopen || !real_fopen64 || kp_hook_add_taps(taps, 2) != 0)
+    if (kp_hook_rows_find(NULL, rows, 2, taps) < 2 || kp_hook_add_taps(taps, 2) != 0)
         kp_log(1, "fopen could not be hooked: a Python that forks counts the profiler's threads as its own");
 }

@@ -208,18 +208,14 @@ static void *tap_remap(void *old, size_t old_bytes, size_t bytes, int flags, voi
 
 /* --- names, real functions and taps --- */
 
-struct row {
-    const char *symbol;
-    void *real, *tap; /* real: address of the variable that keeps the real function */
-};
-#define ROW(symbol, word, tap)                            \
-    {                                                     \
-        symbol, (void *)&(word), (void *)(uintptr_t)(tap) \
+#define ROW(symbol, word, tap)                                     \
+    {                                                              \
+        symbol, (void **)(void *)&(word), (void *)(uintptr_t)(tap) \
     }
 #define NEW_ROW(symbol, i) ROW(symbol, real_new[i], tap_new##i)
 #define GIVE_ROW(symbol, i) ROW(symbol, real_give[i], tap_give##i)
 
-static const struct row rows[] = {
+static const struct kp_tap_row rows[] = {
     ROW("malloc", real_take, tap_take),
     ROW("calloc", real_take_zeroed, tap_take_zeroed),
     ROW("realloc", real_resize, tap_resize),
@@ -233,7 +229,7 @@ static const struct row rows[] = {
     GIVE_ROW("free_aligned_sized", 2),
 };
 /* glibc's versions call the functions above through the PLT and are recorded there. */
-static const struct row rows_not_of_libc[] = {
+static const struct kp_tap_row rows_not_of_libc[] = {
     ROW("reallocarray", real_resize_array, tap_resize_array),
     NEW_ROW("_Znwm", 0),
     NEW_ROW("_Znam", 1),
@@ -255,21 +251,21 @@ static const struct row rows_not_of_libc[] = {
     GIVE_ROW("_ZdaPvmSt11align_val_t", 12),
     GIVE_ROW("cfree", 13),
 };
-static const struct row map_rows[] = {
+static const struct kp_tap_row map_rows[] = {
     ROW("mmap", real_map, tap_map),
     ROW("mmap64", real_map64, tap_map64),
     ROW("munmap", real_unmap, tap_unmap),
     ROW("mremap", real_remap, tap_remap),
 };
 
-static uint32_t add_rows(struct kp_tap *taps, const struct row *from, size_t count, uintptr_t module)
+static uint32_t add_rows(struct kp_tap *taps, const struct kp_tap_row *from, size_t count, uintptr_t module)
 {
     uint32_t n = 0;
     for (size_t i = 0; i < count; i++) {
         uintptr_t where;
         void *real = kp_hook_first(from[i].symbol, &where);
         if (!real || where != module) continue;
-        memcpy(from[i].real, &real, sizeof real);
+        *from[i].real = real;
         taps[n++] = (struct kp_tap){from[i].symbol, real, from[i].tap};
     }
     return n;

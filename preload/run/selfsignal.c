@@ -57,6 +57,6 @@ static int tap_raise(int number)
 }
 
 const struct kp_tap_row kp_selfsignal_rows[KP_SELFSIGNAL_ROWS] = {
-    {"kill", (void **)(void *)&real_kill, (void *)(uintptr_t)tap_kill},
+    KP_TAP_ROW("kill", kill),
     {"raise", (void **)(void *)&real_raise, (void *)(uintptr_t)tap_raise},
 };
