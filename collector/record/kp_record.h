@@ -121,8 +121,7 @@ static inline void kp_put_commit(struct kp_thread *t, uint32_t bytes)
 }
 
 /*
- * Fills in the end of an OP or STEP record put earlier. A duration is at least 1 tick, since 0 means that the range
- * is still open.
+ * Fills in the end of an OP or STEP record put earlier: at least 1 tick, since 0 means that the range is still open.
  */
 static inline void kp_put_end(_Atomic uint64_t *ticks, uint64_t start, uint64_t end)
 {
@@ -130,6 +129,9 @@ static inline void kp_put_end(_Atomic uint64_t *ticks, uint64_t start, uint64_t 
     kp_store_release(ticks, end > start ? end - start : 1);
 }
 
+/* Puts an OP that begins now, with the id of its call stack or 0. NULL: no room. */
+struct kp_rec_op *kp_put_range(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t scope, uint32_t stack);
+enum { KP_SCOPE_USER = 7 }; /* torch's scope of users' ranges */
 /* Id of a string (bytes may hold one NUL between name and overload). 0 when the table is full (counted). Lock-free. */
 KP_HOT uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len);
 /* A per-thread cache of name ids. Its key is the address of a text that never changes (a FunctionSchema). */
@@ -153,17 +155,13 @@ static inline uint32_t kp_name_cached(struct kp_thread *t, const void *key) /* 0
 }
 KP_COLD void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
 
-/*
- * Writes a frame of a machine code stack. Its id may be a record's stack in any later record. 0: no room (counted).
- * Lock-free.
- */
+/* Writes a frame of a machine code stack. Its id may be a record's stack in any later record. 0: no room (counted).
+ * Lock-free. */
 uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around);
 uint32_t kp_frame_put_python(uint32_t python, uint32_t native); /* both stacks as one id (KP_FRAME_PYTHON) */
 
-/*
- * For a thread that may wait: wakes the writer until the next record of `bytes` has room. False: no room in
- * timeout_ms, or none to come (KPROF_MAX_MB, a full disk), or a recording gate changed meanwhile.
- */
+/* For a thread that may wait: wakes the writer until the next record of `bytes` has room. False: no room in
+ * timeout_ms, or none to come (KPROF_MAX_MB, a full disk), or a recording gate changed meanwhile. */
 bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms);
 
 KP_COLD void kp_loss_count(enum kp_kind kind, enum kp_loss reason);

@@ -100,3 +100,18 @@ void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_ki
     chunk_set(t, chunk, cycle);
     return t->at;
 }
+
+struct kp_rec_op *kp_put_range(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t scope, uint32_t stack)
+{
+    const uint32_t bytes = sizeof(struct kp_rec_op) + (stack ? 8 : 0);
+    struct kp_rec_op *rec = kp_put_reserve(t, gate, bytes, KP_KIND_OP);
+    if (!rec) return NULL;
+    memset(rec, 0, bytes);
+    rec->head =
+        (struct kp_rec){.kind = KP_KIND_OP, .flags = stack ? KP_OP_STACK : 0, .size = (uint16_t)bytes, .name = name};
+    rec->scope = scope;
+    if (stack) *(uint64_t *)(rec + 1) = stack;
+    rec->start = kp_ticks();
+    kp_put_commit(t, bytes);
+    return rec;
+}

@@ -26,7 +26,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { RANGES_MAX = 64, USER_SCOPE = 7, NAME_MAX_BYTES = 4096 };
+enum { RANGES_MAX = 64, NAME_MAX_BYTES = 4096 };
 
 struct range {
     struct kp_rec_op *rec; /* NULL: nothing was recording, or no room */
@@ -63,16 +63,7 @@ static struct kp_rec_op *range_put(struct kp_thread *self, const char *name)
     const size_t len = strlen(name);
     if (!(gate & KP_GATE_RECORD) || kp_window_sources_are_off(KP_ACTIVITY_CPU)) return NULL;
     uint32_t id = kp_name_intern(self, name, len > NAME_MAX_BYTES ? NAME_MAX_BYTES : (uint32_t)len);
-    struct kp_rec_op *rec = kp_put_reserve(self, gate, sizeof *rec, KP_KIND_OP);
-    if (!rec) return NULL;
-    rec->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *rec, .name = id};
-    kp_store_relaxed(&rec->ticks, 0);
-    rec->rt_tid = 0;
-    rec->scope = USER_SCOPE;
-    rec->ends_step = 0;
-    rec->start = kp_ticks();
-    kp_put_commit(self, sizeof *rec);
-    return rec;
+    return kp_put_range(self, gate, id, KP_SCOPE_USER, 0);
 }
 
 /* Without a schedule no step is marked, and a range of no length ends it, as an optimizer's does. */

@@ -77,22 +77,7 @@ static uint8_t scope_of(const void *self)
     void *keywords = keywords_at ? kp_python_at(self, keywords_at) : NULL;
     if (!keywords || kp_python_at(keywords, 8) != kp_python_api.dict_type) return 0;
     const char *text = kp_pyobject_text(kp_python_api.dict_get(keywords, "scope"));
-    return text && strcmp(text, "user_scope") == 0 ? KP_PYRANGE_USER : 0;
-}
-
-struct kp_rec_op *kp_pyrange_put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t scope, uint32_t stack)
-{
-    const uint32_t bytes = sizeof(struct kp_rec_op) + (stack ? 8 : 0);
-    struct kp_rec_op *rec = kp_put_reserve(t, gate, bytes, KP_KIND_OP);
-    if (!rec) return NULL;
-    memset(rec, 0, bytes);
-    rec->head =
-        (struct kp_rec){.kind = KP_KIND_OP, .flags = stack ? KP_OP_STACK : 0, .size = (uint16_t)bytes, .name = name};
-    rec->scope = scope;
-    if (stack) *(uint64_t *)(rec + 1) = stack;
-    rec->start = kp_ticks();
-    kp_put_commit(t, bytes);
-    return rec;
+    return text && strcmp(text, "user_scope") == 0 ? KP_SCOPE_USER : 0;
 }
 
 static void range_begin(const void *self)
@@ -105,7 +90,7 @@ static void range_begin(const void *self)
         if (!name) kp_python_api.forget_error();
         const uint32_t id = name ? kp_name_intern(guard.thread, name, (uint32_t)strlen(name)) : 0;
         const uint32_t stack = guard.gate & KP_GATE_STACKS ? kp_caller_stack(guard.thread) : 0;
-        struct kp_rec_op *const rec = kp_pyrange_put(guard.thread, guard.gate, id, scope_of(self), stack);
+        struct kp_rec_op *const rec = kp_put_range(guard.thread, guard.gate, id, scope_of(self), stack);
         m->open[m->depth] = (struct open_marker){self, rec};
     }
     kp_signal_fence(); /* a signal handler may jump out of here: the entry is complete before depth counts it */

@@ -65,7 +65,7 @@ static struct kp_rec_op *range_begin(uint32_t *cycle)
     if (kp_steps_source() >= KP_STEP_MODULE || !KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return NULL;
     *cycle = kp_gate_cycle(guard.gate);
     const uint32_t name = kp_name_intern(guard.thread, KP_MODEL_RANGE, sizeof KP_MODEL_RANGE - 1);
-    if (guard.gate & KP_GATE_RECORD) rec = kp_pyrange_put(guard.thread, guard.gate, name, KP_PYRANGE_USER, 0);
+    if (guard.gate & KP_GATE_RECORD) rec = kp_put_range(guard.thread, guard.gate, name, KP_SCOPE_USER, 0);
     KP_HOOK_LEAVE(&guard);
     return rec;
 }

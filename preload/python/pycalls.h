@@ -32,10 +32,6 @@ struct kp_pycalls {                                   /* one for each thread, in
     struct kp_py_site modules[KP_PY_MODULES]; /* calls of modules; callee: the object */
 };
 
-/* markers.c: a range that begins now, with the id of its call stack or 0. NULL: no room. */
-enum { KP_PYRANGE_USER = 7 }; /* torch's scope of users' ranges */
-struct kp_rec_op *kp_pyrange_put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t scope, uint32_t stack);
-
 /* pycalls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not
  * known */
 kp_python_profile_fn kp_pycalls_event_of(uint32_t version);
