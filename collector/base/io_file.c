@@ -40,9 +40,13 @@
     } while ((out) == -EINTR)
 
 /* A call that may wait for a disk. */
-#define KP_IO_CALL(out, number, a, b, c, d)                                                        \
-    do (out) = (__typeof__(out))kp_io_call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0); \
-    while ((out) == -EINTR)
+static long call_again(long number, long a, long b, long c, long d)
+{
+    long rc;
+    do rc = kp_io_call(number, a, b, c, d, 0);
+    while (rc == -EINTR);
+    return rc;
+}
 
 /*
  * Closes a low number that was ours. Shells close numbers that they have closed before, and so ours: a number that they
@@ -79,7 +83,7 @@ static int open_at(int dir, const char *name, int flags, int mode)
         if (i == 1) flags &= ~(O_CREAT | O_EXCL); /* the file is there */
         /* /proc/self is another process's where that makes the call, and no disk */
         if (strncmp(name, "/proc/", 6) == 0) KP_IO_RETRY(fd, openat(dir, name, flags | O_CLOEXEC, mode));
-        else KP_IO_CALL(fd, SYS_openat, dir, name, flags | O_CLOEXEC, mode);
+        else fd = (int)call_again(SYS_openat, dir, (long)name, flags | O_CLOEXEC, mode);
         if (fd < 0) return fd;
         high = fd_high(fd);
     }
@@ -100,9 +104,8 @@ int kp_io_close(int fd)
 static ssize_t write_quietly(int fd, const char *p, size_t bytes)
 {
     struct kp_sigblock_write quiet;
-    ssize_t n;
     kp_sigblock_write_begin(&quiet);
-    KP_IO_CALL(n, SYS_write, fd, p, bytes, 0);
+    const ssize_t n = call_again(SYS_write, fd, (long)p, (long)bytes, 0);
     kp_sigblock_write_end(&quiet);
     return n;
 }
@@ -159,7 +162,7 @@ ssize_t kp_io_pwrite_all(int fd, const void *data, size_t bytes, off_t at)
     ssize_t n = kp_fail_point("pwrite");
     kp_sigblock_write_begin(&quiet);
     for (size_t done = 0; n >= 0 && done < bytes; done += (size_t)n) {
-        KP_IO_CALL(n, SYS_pwrite64, fd, (const char *)data + done, bytes - done, at + (off_t)done);
+        n = call_again(SYS_pwrite64, fd, (long)data + (long)done, (long)(bytes - done), at + (off_t)done);
         if (n == 0) n = -EIO;
     }
     kp_sigblock_write_end(&quiet);
@@ -171,9 +174,8 @@ static int zeroes_write(int fd, off_t at, off_t bytes)
 {
     static const char zeroes[16384];
     while (bytes > 0) {
-        ssize_t n;
-        size_t part = bytes < (off_t)sizeof zeroes ? (size_t)bytes : sizeof zeroes;
-        KP_IO_CALL(n, SYS_pwrite64, fd, zeroes, part, at);
+        const long n =
+            call_again(SYS_pwrite64, fd, (long)zeroes, bytes < (off_t)sizeof zeroes ? bytes : (long)sizeof zeroes, at);
         if (n < 0) return (int)n;
         if (n == 0) return -EIO;
         at += n;
@@ -187,24 +189,17 @@ int kp_io_fallocate(int fd, off_t at, off_t bytes)
     struct kp_sigblock_write quiet; /* past the file size limit, fallocate and write raise SIGXFSZ */
     int rc = kp_fail_point("fallocate");
     kp_sigblock_write_begin(&quiet);
-    if (rc == 0) KP_IO_CALL(rc, SYS_fallocate, fd, 0, at, bytes);
+    if (rc == 0) rc = (int)call_again(SYS_fallocate, fd, 0, at, bytes);
     if (rc == -EOPNOTSUPP || rc == -ENOSYS) rc = zeroes_write(fd, at, bytes);
     kp_sigblock_write_end(&quiet);
     return rc;
 }
 
-int kp_io_fsync(int fd)
-{
-    int rc = kp_fail_point("fsync");
-    if (rc == 0) KP_IO_CALL(rc, SYS_fsync, fd, 0, 0, 0);
-    return rc;
-}
+int kp_io_fsync(int fd) { return (int)KP_FAIL_VALUE("fsync", call_again(SYS_fsync, fd, 0, 0, 0)); }
 
 int kp_io_truncate(int fd, off_t bytes)
 {
-    int rc = kp_fail_point("truncate");
-    if (rc == 0) KP_IO_CALL(rc, SYS_ftruncate, fd, bytes, 0, 0);
-    return rc;
+    return (int)KP_FAIL_VALUE("truncate", call_again(SYS_ftruncate, fd, bytes, 0, 0));
 }
 
 int kp_io_lock(int fd)
@@ -216,37 +211,26 @@ int kp_io_lock(int fd)
 
 int kp_io_give(int fd, uint32_t uid, uint32_t gid, uint32_t mode)
 {
-    int rc = kp_fail_point("give");
-    if (rc < 0) return rc;
-    return syscall(SYS_fchown, fd, uid, gid) == 0 && syscall(SYS_fchmod, fd, mode) == 0 ? 0 : -errno;
+    const long rc = KP_FAIL_ERRNO("give", syscall(SYS_fchown, fd, uid, gid));
+    return (int)(rc < 0 ? rc : kp_fail_errno(syscall(SYS_fchmod, fd, mode)));
 }
 
-int64_t kp_io_data_next(int fd, int64_t at)
-{
-    const int rc = kp_fail_point("seek");
-    if (rc < 0) return rc;
-    const off_t next = lseek(fd, at, SEEK_DATA);
-    return next < 0 ? -errno : next;
-}
+int64_t kp_io_data_next(int fd, int64_t at) { return KP_FAIL_ERRNO("seek", lseek(fd, at, SEEK_DATA)); }
 
 int kp_io_punch(int fd, off_t at, off_t bytes)
 {
-    int rc = kp_fail_point("punch");
-    if (rc == 0) KP_IO_CALL(rc, SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
-    return rc;
+    return (int)KP_FAIL_VALUE("punch",
+                              call_again(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes));
 }
 
 int kp_io_memory_file(const char *name)
 {
-    int fd = kp_fail_point("memfd");
-    if (fd < 0) return fd;
-    fd = (int)syscall(SYS_memfd_create, name, MEMFD_CLOEXEC);
-    return fd < 0 ? -errno : fd_high(fd);
+    return fd_high((int)KP_FAIL_ERRNO("memfd", syscall(SYS_memfd_create, name, MEMFD_CLOEXEC)));
 }
 
-static int room_fill(int rc, const struct statfs *fs, struct kp_io_room *out)
+static int room_fill(long rc, const struct statfs *fs, struct kp_io_room *out)
 {
-    if (rc != 0) return -errno;
+    if (rc != 0) return (int)rc;
     const uint64_t block = (uint64_t)(fs->f_frsize ? fs->f_frsize : fs->f_bsize);
     *out = (struct kp_io_room){
         .type = (uint64_t)fs->f_type & UINT32_MAX, .bytes = fs->f_blocks * block, .spare = fs->f_bavail * block};
@@ -256,94 +240,61 @@ static int room_fill(int rc, const struct statfs *fs, struct kp_io_room *out)
 int kp_io_room_of(const char *path, struct kp_io_room *out)
 {
     struct statfs fs = {0};
-    const int rc = kp_fail_point("statfs");
-    return rc < 0 ? rc : room_fill(statfs(path, &fs), &fs, out);
+    return room_fill(KP_FAIL_ERRNO("statfs", statfs(path, &fs)), &fs, out);
 }
 
 int kp_io_room_at(int fd, struct kp_io_room *out)
 {
     struct statfs fs = {0};
-    const int rc = kp_fail_point("statfs");
-    return rc < 0 ? rc : room_fill(fstatfs(fd, &fs), &fs, out);
+    return room_fill(KP_FAIL_ERRNO("statfs", fstatfs(fd, &fs)), &fs, out);
 }
 
 int kp_io_stat(const char *path, struct stat *out)
 {
-    int rc = kp_fail_point("stat");
-    if (rc < 0) return rc;
-    if (strncmp(path, "/proc/", 6) != 0) return (int)kp_io_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)out, 0, 0);
-    return syscall(SYS_newfstatat, AT_FDCWD, path, out, 0) == 0 ? 0 : -errno;
+    if (strncmp(path, "/proc/", 6) == 0)
+        return (int)KP_FAIL_ERRNO("stat", syscall(SYS_newfstatat, AT_FDCWD, path, out, 0));
+    return (int)KP_FAIL_VALUE("stat", kp_io_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)out, 0, 0));
 }
 
-int kp_io_fstat(int fd, struct stat *out)
-{
-    int rc = kp_fail_point("stat");
-    if (rc < 0) return rc;
-    return syscall(SYS_fstat, fd, out) == 0 ? 0 : -errno;
-}
+int kp_io_fstat(int fd, struct stat *out) { return (int)KP_FAIL_ERRNO("stat", syscall(SYS_fstat, fd, out)); }
 
 bool kp_io_exists(const char *path) { return kp_fail_point("access") == 0 && access(path, F_OK) == 0; }
 
 ssize_t kp_io_readlink(const char *path, char *out, size_t bytes)
 {
-    int rc = kp_fail_point("readlink");
-    if (rc < 0) return rc;
-    ssize_t n = readlink(path, out, bytes);
-    return n < 0 ? -errno : n;
+    return KP_FAIL_ERRNO("readlink", readlink(path, out, bytes));
 }
 
-int kp_io_getcwd(char *out, size_t bytes)
-{
-    int rc = kp_fail_point("getcwd");
-    if (rc < 0) return rc;
-    return getcwd(out, bytes) ? 0 : -errno;
-}
+int kp_io_getcwd(char *out, size_t bytes) { return (int)KP_FAIL_ERRNO("getcwd", getcwd(out, bytes) ? 0 : -1); }
 
-int kp_io_dup_high(int fd)
-{
-    int rc = kp_fail_point("dup");
-    if (rc < 0) return rc;
-    rc = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
-    return rc < 0 ? -errno : rc;
-}
+int kp_io_dup_high(int fd) { return (int)KP_FAIL_ERRNO("dup", fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH)); }
 
 int kp_io_dup_over(int fd, int onto)
 {
-    int rc = kp_fail_point("dup");
-    if (rc == 0 && dup3(fd, onto, O_CLOEXEC) < 0) rc = -errno;
-    return rc;
+    const long rc = KP_FAIL_ERRNO("dup", dup3(fd, onto, O_CLOEXEC));
+    return rc < 0 ? (int)rc : 0;
 }
 
 bool kp_io_is_terminal(int fd) { return kp_fail_point("terminal") == 0 && isatty(fd); }
 
 int kp_io_rename_new(const char *from, const char *to)
 {
-    int rc = kp_fail_point("rename");
-    if (rc < 0) return rc;
-    const long done = kp_io_call(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, RENAME_NOREPLACE);
+    const long done =
+        KP_FAIL_VALUE("rename", kp_io_call(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, RENAME_NOREPLACE));
     if (done != -EINVAL && done != -ENOSYS) return (int)done;
     return kp_io_exists(to) ? -EEXIST : kp_io_rename(from, to); /* a file system without RENAME_NOREPLACE */
 }
 
 int kp_io_rename(const char *from, const char *to)
 {
-    int rc = kp_fail_point("rename");
-    if (rc < 0) return rc;
-    return (int)kp_io_call(SYS_renameat, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0);
+    return (int)KP_FAIL_VALUE("rename", kp_io_call(SYS_renameat, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0));
 }
 
-int kp_io_unlink(const char *path)
-{
-    int rc = kp_fail_point("unlink");
-    if (rc < 0) return rc;
-    return (int)kp_io_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0);
-}
+int kp_io_unlink(const char *path) { return kp_io_unlink_at(AT_FDCWD, path); }
 
 int kp_io_unlink_at(int dir, const char *name)
 {
-    int rc = kp_fail_point("unlink");
-    if (rc < 0) return rc;
-    return (int)kp_io_call(SYS_unlinkat, dir, (long)name, 0, 0, 0);
+    return (int)KP_FAIL_VALUE("unlink", kp_io_call(SYS_unlinkat, dir, (long)name, 0, 0, 0));
 }
 
 static int dir_make(const char *path, int mode)

@@ -28,6 +28,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
@@ -40,6 +41,8 @@ static _Atomic unsigned helpers;
 static _Atomic uint64_t ended_ns; /* processor time of the helper threads that have ended */
 static _Atomic uint32_t leaving;  /* tid of the helper thread that ended last, or 0 */
 
+enum { FLAGS = 9, START = 22, EXIT_CODE = 52 }; /* fields of proc(5)'s stat */
+
 struct start {
     void *(*body)(void *);
     void *arg;
@@ -48,35 +51,22 @@ struct start {
     sigset_t mask; /* the host's */
 };
 
-/* Reads a stat file of proc(5). Returns the text from the process state on, or NULL. */
-static const char *process_read(const char *path, char *text, size_t bytes)
+bool kp_io_task_text(const char *tid, const char *file, char *text, size_t bytes)
 {
-    int fd = kp_io_open(path, O_RDONLY, 0);
-    if (fd < 0) return NULL;
-    ssize_t n = kp_io_read(fd, text, bytes - 1);
-    kp_io_close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *end = strrchr(text, ')'); /* of the name */
-    return end && end[1] == ' ' ? end + 2 : NULL;
-}
-
-/* A field of that text, by its number in proc(5). The state is field 3. */
-static uint64_t process_field(const char *at, int number)
-{
-    uint64_t value = 0;
-    for (int field = 3; at && field < number; field++) at = strchr(at + 1, ' ');
-    for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
-    return value;
+    char path[64];
+    text[0] = '\0';
+    return kp_fmt(path, sizeof path, "/proc/self/task/%s/%s", tid, file) < sizeof path &&
+           kp_io_text(path, text, bytes) > 0;
 }
 
 uint64_t kp_io_process_start(int32_t pid)
 {
     char path[64], text[512];
     if (pid) kp_fmt(path, sizeof path, "/proc/%d/stat", (int)pid);
-    else kp_fmt(path, sizeof path, "/proc/self/stat");
-    const char *at = process_read(path, text, sizeof text);
-    if (!at || *at == 'Z' || *at == 'X') return 0; /* a zombie runs no code */
-    const uint64_t start = process_field(at, 22);
+    (void)kp_io_text(pid ? path : "/proc/self/stat", text, sizeof text);
+    const char state = *kp_digits_stat(text, KP_STAT_STATE);
+    if (!state || state == 'Z' || state == 'X') return 0; /* a zombie runs no code */
+    const uint64_t start = kp_digits(kp_digits_stat(text, START));
     return start ? start : 1;
 }
 
@@ -98,18 +88,11 @@ static int main_look(void) /* 1 if gone, 0 if not, or -errno */
     return rc == -ESRCH ? 1 : rc;
 }
 
-static const char *task_read(const char *tid, char *text, size_t bytes)
-{
-    char path[64];
-    return kp_fmt(path, sizeof path, "/proc/self/task/%s/stat", tid) < sizeof path ? process_read(path, text, bytes)
-                                                                                   : NULL;
-}
-
-static const char *main_read(char *text, size_t bytes)
+static void main_read(char *text, size_t bytes)
 {
     char tid[16];
     kp_fmt(tid, sizeof tid, "%d", (int)getpid());
-    return task_read(tid, text, bytes);
+    (void)kp_io_task_text(tid, "stat", text, bytes);
 }
 
 static bool is_main_gone(void)
@@ -117,8 +100,8 @@ static bool is_main_gone(void)
     char text[512];
     const int is_gone = main_look();
     if (is_gone >= 0) return is_gone;
-    const char *at = main_read(text, sizeof text);
-    return at && *at == 'Z';
+    main_read(text, sizeof text);
+    return *kp_digits_stat(text, KP_STAT_STATE) == 'Z';
 }
 
 /*
@@ -126,13 +109,13 @@ static bool is_main_gone(void)
  * process alive. The search opens files. So it runs only once the main thread is gone and more threads exist than the
  * helper threads. It waits LOOK_AGAIN calls before the next search while that number stays.
  */
-enum { FLAGS = 9, USER_TIME = 14, SYSTEM_TIME = 15, EXIT_CODE = 52, IO_WORKER = 0x10, LOOK_AGAIN = 8 };
+enum { IO_WORKER = 0x10, LOOK_AGAIN = 8 };
 
 static void worker_count(void *context, const char *tid)
 {
     char text[512];
-    const char *at = task_read(tid, text, sizeof text);
-    if (at && process_field(at, FLAGS) & IO_WORKER) ++*(uint64_t *)context;
+    (void)kp_io_task_text(tid, "stat", text, sizeof text);
+    if (kp_digits(kp_digits_stat(text, FLAGS)) & IO_WORKER) ++*(uint64_t *)context;
 }
 
 static _Atomic uint64_t threads_seen;
@@ -166,13 +149,9 @@ static uint64_t thread_ns(uint32_t tid)
 static void time_add(void *context, const char *tid)
 {
     char text[512];
-    uint32_t number = 0;
-    const char *at = task_read(tid, text, sizeof text);
-    if (!at || !strstr(text, "(kprof-")) return;
-    for (const char *c = tid; *c >= '0' && *c <= '9'; c++) number = number * 10 + (uint32_t)(*c - '0');
-    const uint64_t ns = thread_ns(number);
-    /* proc(5) counts 100 ticks a second on every machine that we know */
-    *(uint64_t *)context += ns ? ns : (process_field(at, USER_TIME) + process_field(at, SYSTEM_TIME)) * 10000000;
+    if (!kp_io_task_text(tid, "stat", text, sizeof text) || !strstr(text, "(kprof-")) return;
+    const uint64_t ns = thread_ns((uint32_t)kp_digits(tid));
+    *(uint64_t *)context += ns ? ns : kp_digits_stat_ticks(text, KP_STAT_TIMES) * KP_STAT_TICK_MS * 1000000;
 }
 
 uint64_t kp_io_helpers_cpu_us(void)
@@ -223,8 +202,9 @@ static void end_by_signal(int number)
 static void end_as_main(void)
 {
     char text[512];
-    const char *at = kp_load_relaxed(&has_others) ? NULL : main_read(text, sizeof text);
-    const uint64_t code = at ? process_field(at, EXIT_CODE) : 0; /* in the form of wait() */
+    if (kp_load_relaxed(&has_others)) return;
+    main_read(text, sizeof text);
+    const uint64_t code = kp_digits(kp_digits_stat(text, EXIT_CODE)); /* in the form of wait() */
     if (code & 0x7f) end_by_signal((int)(code & 0x7f));
     if (code) syscall(SYS_exit, (int)(code >> 8 & 0xff));
 }

@@ -29,56 +29,43 @@ static _Atomic bool keeps_unlocked;
 
 void kp_io_keep_unlocked(bool is_wanted) { kp_store_relaxed(&keeps_unlocked, is_wanted); }
 
-int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at)
+static int map(void **out, void *where, size_t bytes, int prot, int flags, int fd, off_t at)
 {
     int rc = kp_fail_point("mmap");
     if (rc < 0) return rc;
-    void *p = mmap(NULL, bytes, prot, flags, fd, at);
+    void *const p = mmap(where, bytes, prot, flags, fd, at);
     if (p == MAP_FAILED) return -errno;
     if (kp_load_relaxed(&keeps_unlocked)) (void)kp_io_unlock_pages(p, bytes);
     *out = p;
     return 0;
 }
 
-int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t at)
+int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at)
 {
-    int rc = kp_fail_point("mmap");
-    if (rc < 0) return rc;
-    if (mmap(where, bytes, prot, flags | MAP_FIXED, fd, at) == MAP_FAILED) return -errno;
-    if (kp_load_relaxed(&keeps_unlocked)) (void)kp_io_unlock_pages(where, bytes);
-    return 0;
+    return map(out, NULL, bytes, prot, flags, fd, at);
 }
 
-int kp_io_munmap(void *p, size_t bytes)
+int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t at)
 {
-    int rc = kp_fail_point("munmap");
-    if (rc < 0) return rc;
-    return munmap(p, bytes) == 0 ? 0 : -errno;
+    return map(&where, where, bytes, prot, flags | MAP_FIXED, fd, at);
 }
+
+int kp_io_munmap(void *p, size_t bytes) { return (int)KP_FAIL_ERRNO("munmap", munmap(p, bytes)); }
 
 int kp_io_mremap(void **out, void *p, size_t old_bytes, size_t bytes)
 {
-    int rc = kp_fail_point("mremap");
-    if (rc < 0) return rc;
-    void *q = mremap(p, old_bytes, bytes, MREMAP_MAYMOVE);
-    if (q == MAP_FAILED) return -errno;
-    *out = q;
-    return 0;
+    void *q = MAP_FAILED;
+    const long rc = KP_FAIL_ERRNO("mremap", (q = mremap(p, old_bytes, bytes, MREMAP_MAYMOVE)) == MAP_FAILED ? -1 : 0);
+    if (rc == 0) *out = q;
+    return (int)rc;
 }
 
 int kp_io_madvise(void *p, size_t bytes, int advice)
 {
-    int rc = kp_fail_point("madvise");
-    if (rc < 0) return rc;
-    return madvise(p, bytes, advice) == 0 ? 0 : -errno;
+    return (int)KP_FAIL_ERRNO("madvise", madvise(p, bytes, advice));
 }
 
-int kp_io_mprotect(void *p, size_t bytes, int prot)
-{
-    int rc = kp_fail_point("mprotect");
-    if (rc < 0) return rc;
-    return mprotect(p, bytes, prot) == 0 ? 0 : -errno;
-}
+int kp_io_mprotect(void *p, size_t bytes, int prot) { return (int)KP_FAIL_ERRNO("mprotect", mprotect(p, bytes, prot)); }
 
 static uint64_t limit_get(int which)
 {
@@ -179,17 +166,10 @@ uint64_t kp_io_open_files(void)
 
 int kp_io_lock_pages(void *p, size_t bytes, bool on_fault)
 {
-    int rc = kp_fail_point("mlock");
-    if (rc < 0) return rc;
-    return syscall(SYS_mlock2, p, bytes, on_fault ? 1 : 0) == 0 ? 0 : -errno; /* MLOCK_ONFAULT */
+    return (int)KP_FAIL_ERRNO("mlock", syscall(SYS_mlock2, p, bytes, on_fault ? 1 : 0)); /* MLOCK_ONFAULT */
 }
 
-int kp_io_unlock_pages(void *p, size_t bytes)
-{
-    int rc = kp_fail_point("mlock");
-    if (rc < 0) return rc;
-    return syscall(SYS_munlock, p, bytes) == 0 ? 0 : -errno;
-}
+int kp_io_unlock_pages(void *p, size_t bytes) { return (int)KP_FAIL_ERRNO("mlock", syscall(SYS_munlock, p, bytes)); }
 
 /* ---- memory that may not be there ---- */
 

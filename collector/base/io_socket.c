@@ -41,78 +41,72 @@ static int keep(int fd, struct kp_io_socket *out)
 
 static int make(void)
 {
-    int fd = kp_fail_point("socket");
-    if (fd == 0) fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return fd == -1 ? -errno : fd;
+    return (int)KP_FAIL_ERRNO("socket", socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-static int address(const char *path, struct sockaddr_un *out)
+/* A path, or an abstract name: no file has that, and the kernel frees it with its last socket. Returns the address's
+ * length; 0: it is too long. */
+static socklen_t address(const char *name, bool is_path, struct sockaddr_un *out)
 {
-    const size_t length = strlen(path);
-    memset(out, 0, sizeof *out);
-    out->sun_family = AF_UNIX;
-    if (length >= sizeof out->sun_path) return -ENAMETOOLONG;
-    memcpy(out->sun_path, path, length);
+    const size_t most = sizeof out->sun_path - 1, length = strlen(name), bytes = length < most ? length : most;
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(out->sun_path + !is_path, name, bytes);
+    if (is_path) return bytes == length ? (socklen_t)sizeof *out : 0;
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
+}
+
+static int peer(int fd, uint32_t *uid)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0) return -errno;
+    *uid = who.uid;
     return 0;
 }
 
-int kp_io_socket_listen(const char *path, struct kp_io_socket *out)
+/* Keeps the descriptor, unless something has failed. */
+static int keep_or_close(int rc, int fd, struct kp_io_socket *out)
 {
-    struct sockaddr_un name;
-    int rc = address(path, &name);
-    const int fd = rc < 0 ? rc : make();
-    if (fd < 0) return fd;
-    /* The mode of the socket is that of the file which bind makes: no other user ever sees it open. */
-    rc = syscall(SYS_fchmod, fd, 0600) == 0 ? kp_fail_point("bind") : -errno;
-    if (rc == 0 && bind(fd, (struct sockaddr *)&name, sizeof name) != 0) rc = -errno;
-    const bool is_bound = rc == 0;
-    if (rc == 0 && listen(fd, 16) != 0) rc = -errno;
-    if (rc == 0) rc = keep(fd, out);
-    else kp_io_close(fd);
-    if (rc < 0 && is_bound) (void)kp_io_unlink(path);
-    return rc;
-}
-
-/* An abstract name: no file has it, and the kernel frees it with its last socket. Returns the address's length. */
-static socklen_t address_of_name(const char *name, struct sockaddr_un *out)
-{
-    const size_t most = sizeof out->sun_path - 1, length = strlen(name);
-    memset(out, 0, sizeof *out);
-    out->sun_family = AF_UNIX;
-    memcpy(out->sun_path + 1, name, length < most ? length : most);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (length < most ? length : most));
-}
-
-int kp_io_socket_listen_name(const char *name, struct kp_io_socket *out)
-{
-    struct sockaddr_un at;
-    const socklen_t bytes = address_of_name(name, &at);
-    const int fd = make();
-    if (fd < 0) return fd;
-    int rc = kp_fail_point("bind");
-    if (rc == 0 && (bind(fd, (struct sockaddr *)&at, bytes) != 0 || listen(fd, 128) != 0)) rc = -errno;
     if (rc == 0) return keep(fd, out);
     kp_io_close(fd);
     return rc;
 }
 
+int kp_io_socket_listen(const char *path, struct kp_io_socket *out)
+{
+    struct sockaddr_un name;
+    const int fd = address(path, true, &name) ? make() : -ENAMETOOLONG;
+    if (fd < 0) return fd;
+    /* The mode of the socket is that of the file which bind makes: no other user ever sees it open. */
+    int rc = (int)kp_fail_errno(syscall(SYS_fchmod, fd, 0600));
+    if (rc == 0) rc = (int)KP_FAIL_ERRNO("bind", bind(fd, (struct sockaddr *)&name, sizeof name));
+    const bool is_bound = rc == 0;
+    if (rc == 0 && listen(fd, 16) != 0) rc = -errno;
+    rc = keep_or_close(rc, fd, out);
+    if (rc < 0 && is_bound) (void)kp_io_unlink(path);
+    return rc;
+}
+
+int kp_io_socket_listen_name(const char *name, struct kp_io_socket *out)
+{
+    struct sockaddr_un at;
+    const socklen_t bytes = address(name, false, &at);
+    const int fd = make();
+    if (fd < 0) return fd;
+    int rc = (int)KP_FAIL_ERRNO("bind", bind(fd, (struct sockaddr *)&at, bytes));
+    if (rc == 0 && listen(fd, 128) != 0) rc = -errno;
+    return keep_or_close(rc, fd, out);
+}
+
 int kp_io_socket_connect_name(const char *name, struct kp_io_socket *out, uint32_t *uid)
 {
     struct sockaddr_un at;
-    struct ucred who;
-    socklen_t bytes = address_of_name(name, &at), who_bytes = sizeof who;
+    const socklen_t bytes = address(name, false, &at);
     const int fd = make();
     if (fd < 0) return fd;
-    int rc = kp_fail_point("connect");
-    if (rc == 0 && (connect(fd, (struct sockaddr *)&at, bytes) != 0 ||
-                    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_bytes) != 0))
-        rc = -errno;
-    if (rc < 0) {
-        kp_io_close(fd);
-        return rc;
-    }
-    *uid = who.uid;
-    return keep(fd, out);
+    int rc = (int)KP_FAIL_ERRNO("connect", connect(fd, (struct sockaddr *)&at, bytes));
+    if (rc == 0) rc = peer(fd, uid);
+    return keep_or_close(rc, fd, out);
 }
 
 int kp_io_socket_pair(struct kp_io_socket out[2])
@@ -132,18 +126,8 @@ int kp_io_socket_pair(struct kp_io_socket out[2])
 
 int kp_io_socket_accept(const struct kp_io_socket *s, struct kp_io_socket *out, uint32_t *uid)
 {
-    struct ucred who;
-    socklen_t bytes = sizeof who;
-    int fd = kp_fail_point("accept");
-    if (fd == 0) fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return fd == -1 ? -errno : fd;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0) {
-        const int rc = -errno;
-        kp_io_close(fd);
-        return rc;
-    }
-    *uid = who.uid;
-    return keep(fd, out);
+    const int fd = (int)KP_FAIL_ERRNO("accept", accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    return fd < 0 ? fd : keep_or_close(peer(fd, uid), fd, out);
 }
 
 /* A file that is no socket refuses connections, too. O_PATH opens nothing and follows no link. */
@@ -160,7 +144,7 @@ static bool is_own_socket(const char *path)
 bool kp_io_socket_is_dead(const char *path)
 {
     struct sockaddr_un name;
-    if (!is_own_socket(path) || address(path, &name) < 0) return false;
+    if (!is_own_socket(path) || !address(path, true, &name)) return false;
     const int fd = make();
     if (fd < 0) return false;
     const bool is = connect(fd, (struct sockaddr *)&name, sizeof name) != 0 && errno == ECONNREFUSED;
@@ -176,18 +160,12 @@ bool kp_io_socket_is_ours(const struct kp_io_socket *s)
 
 ssize_t kp_io_socket_read(const struct kp_io_socket *s, void *data, size_t bytes)
 {
-    const int rc = kp_fail_point("read");
-    if (rc < 0) return rc;
-    const ssize_t n = recv(s->fd, data, bytes, MSG_DONTWAIT);
-    return n < 0 ? -errno : n;
+    return KP_FAIL_ERRNO("read", recv(s->fd, data, bytes, MSG_DONTWAIT));
 }
 
 ssize_t kp_io_socket_send(const struct kp_io_socket *s, const void *data, size_t bytes)
 {
-    const int rc = kp_fail_point("write");
-    if (rc < 0) return rc;
-    const ssize_t n = send(s->fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return n < 0 ? -errno : n;
+    return KP_FAIL_ERRNO("write", send(s->fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 void kp_io_socket_close(struct kp_io_socket *s)
@@ -198,8 +176,5 @@ void kp_io_socket_close(struct kp_io_socket *s)
 
 int kp_io_poll(struct pollfd *fds, uint32_t count, uint32_t ms)
 {
-    const int rc = kp_fail_point("poll");
-    if (rc < 0) return rc;
-    const int n = poll(fds, count, (int)ms);
-    return n < 0 ? -errno : n;
+    return (int)KP_FAIL_ERRNO("poll", poll(fds, count, (int)ms));
 }

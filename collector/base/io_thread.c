@@ -41,8 +41,7 @@ void kp_io_nap(uint64_t ns)
 void kp_io_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
 {
     struct timespec most = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-    int rc = kp_fail_point("wait");
-    if (rc == 0 && syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0) != 0) rc = -errno;
+    const long rc = KP_FAIL_ERRNO("wait", syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0));
     bool has_waited = rc == 0 || rc == -EAGAIN || rc == -EINTR || rc == -ETIMEDOUT;
     if (!has_waited) kp_io_nap(ns < 1000000 ? ns : 1000000); /* refused: do not spin */
 }
@@ -54,16 +53,12 @@ void kp_io_wake(_Atomic uint32_t *word)
 
 int kp_io_barrier_register(void)
 {
-    int rc = kp_fail_point("barrier");
-    if (rc == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) rc = -errno;
-    return rc;
+    return (int)KP_FAIL_ERRNO("barrier", syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 }
 
 int kp_io_barrier(void)
 {
-    int rc = kp_fail_point("barrier");
-    if (rc == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) rc = -errno;
-    return rc;
+    return (int)KP_FAIL_ERRNO("barrier", syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 }
 
 uint32_t kp_io_tid(void) { return (uint32_t)syscall(SYS_gettid); }
@@ -72,8 +67,7 @@ int kp_io_faults(struct kp_io_faults *out)
 {
     enum { OF_THREAD = 1 }; /* RUSAGE_THREAD, which <sys/resource.h> has with _GNU_SOURCE alone */
     struct rusage usage;
-    int rc = kp_fail_point("usage");
-    if (rc == 0 && syscall(SYS_getrusage, OF_THREAD, &usage) != 0) rc = -errno;
+    const int rc = (int)KP_FAIL_ERRNO("usage", syscall(SYS_getrusage, OF_THREAD, &usage));
     if (rc == 0) *out = (struct kp_io_faults){(uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt};
     return rc;
 }
@@ -97,9 +91,7 @@ bool kp_io_is_tsc_refused(void)
 
 int kp_io_signal_action(int number, const struct sigaction *now, struct sigaction *before)
 {
-    int rc = kp_fail_point("handler");
-    if (rc == 0 && sigaction(number, now, before) != 0) rc = -errno;
-    return rc;
+    return (int)KP_FAIL_ERRNO("handler", sigaction(number, now, before));
 }
 
 void kp_io_thread_name(char name[16])
@@ -108,9 +100,4 @@ void kp_io_thread_name(char name[16])
     if (kp_fail_point("prctl") == 0) prctl(PR_GET_NAME, name, 0, 0, 0);
 }
 
-int kp_io_host(struct utsname *out)
-{
-    int rc = kp_fail_point("uname");
-    if (rc == 0 && uname(out) != 0) rc = -errno;
-    return rc;
-}
+int kp_io_host(struct utsname *out) { return (int)KP_FAIL_ERRNO("uname", uname(out)); }

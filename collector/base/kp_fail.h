@@ -10,6 +10,18 @@
  */
 #pragma once
 
+#include <errno.h>
+
 /* Takes the value of KPROF_TEST_FAIL (NULL: no call fails). The constructor calls it once. */
 void kp_fail_set(const char *spec);
 int kp_fail_point(const char *name); /* 0, or the -errno that the call must return. Async-signal-safe. */
+
+/* The value of a call, or the -errno that a test chose in its place. */
+#define KP_FAIL_VALUE(name, call)               \
+    __extension__({                             \
+        const long kp_rc = kp_fail_point(name); \
+        kp_rc == 0 ? (long)(call) : kp_rc;      \
+    })
+/* The same of a call that returns -1 and sets errno. */
+#define KP_FAIL_ERRNO(name, call) KP_FAIL_VALUE(name, kp_fail_errno((long)(call)))
+static inline long kp_fail_errno(long rc) { return rc < 0 ? -errno : rc; }

@@ -46,6 +46,8 @@ ssize_t kp_io_write_all(int fd, const void *data, size_t bytes); /* bytes, or -e
 ssize_t kp_io_read(int fd, void *data, size_t bytes);
 /* Reads the begin of a short file as text, which always ends with a NUL. Returns its bytes, or -errno with "". */
 ssize_t kp_io_text(const char *path, char *text, size_t bytes);
+/* As kp_io_text, of a thread of this process: its stat or schedstat. False: it has ended, with "". */
+bool kp_io_task_text(const char *tid, const char *file, char *text, size_t bytes);
 bool kp_io_command_has(uint32_t pid, const char *word); /* whether the process's command line has the word */
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at);
 ssize_t kp_io_pwrite_all(int fd, const void *data, size_t bytes, off_t at); /* bytes, or -errno */

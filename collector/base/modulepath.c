@@ -17,48 +17,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
 enum { LINE = 2048, PIECE = 1024 };
 
-struct mapping { /* "LOW-HIGH rw-p OFFSET DEVICE INODE  /PATH" */
-    uintptr_t low, high, offset;
-    bool is_writable;
-    const char *file; /* from DEVICE on */
-    const char *path; /* NULL: it has no file */
-};
-
-/* False: this is not it, so the next line is looked at. */
-typedef bool (*visitor)(const struct mapping *m, void *of);
-
-static const char *hex_read(const char *at, uintptr_t *out)
+static bool line_parse(const char *line, struct kp_mapping *m)
 {
-    for (*out = 0;; at++) {
-        const char c = *at;
-        if (c >= '0' && c <= '9') *out = *out << 4 | (uintptr_t)(c - '0');
-        else if (c >= 'a' && c <= 'f') *out = *out << 4 | (uintptr_t)(c - 'a' + 10);
-        else return at;
-    }
-}
-
-static bool line_parse(const char *line, struct mapping *m)
-{
-    const char *at = hex_read(line, &m->low);
-    if (*at != '-') return false;
-    at = hex_read(at + 1, &m->high);
+    const char *at = line;
+    m->low = kp_digits_hex(&at);
+    if (*at++ != '-') return false;
+    m->high = kp_digits_hex(&at);
     if (*at != ' ' || strlen(at) < 6) return false;
     m->is_writable = at[2] == 'w';
-    m->file = hex_read(at + 6, &m->offset);
+    m->file = at + 6;
+    m->offset = kp_digits_hex(&m->file);
     m->path = strchr(m->file, '/');
     return true;
 }
 
 /* Looks through whole lines of text; what is left of the last moves to the front. */
-static bool lines_look(char *text, size_t *used, visitor visit, void *of)
+static bool lines_look(char *text, size_t *used, kp_mapping_fn visit, void *of)
 {
-    struct mapping m;
+    struct kp_mapping m;
     char *line = text;
     text[*used] = 0;
     for (char *end; (end = strchr(line, '\n')); line = end + 1) {
@@ -71,13 +54,13 @@ static bool lines_look(char *text, size_t *used, visitor visit, void *of)
     return false;
 }
 
-static bool mappings_look(const char *maps, visitor visit, void *of)
+int kp_mappings_look(const char *maps, kp_mapping_fn visit, void *of)
 {
     char text[LINE];
     size_t used = 0;
     bool is_found = false;
     const int fd = kp_io_open(maps, O_RDONLY, 0);
-    if (fd < 0) return false;
+    if (fd < 0) return fd;
     for (ssize_t n; !is_found && (n = kp_io_read(fd, text + used, PIECE - 1)) > 0;) {
         used += (size_t)n;
         is_found = lines_look(text, &used, visit, of);
@@ -94,7 +77,7 @@ struct path_wish {
     size_t bytes;
 };
 
-static bool path_take(const struct mapping *m, void *of)
+static bool path_take(const struct kp_mapping *m, void *of)
 {
     const struct path_wish *const w = of;
     const size_t n = m->path && w->at >= m->low && w->at < m->high ? strlen(m->path) : w->bytes;
@@ -106,7 +89,7 @@ static bool path_take(const struct mapping *m, void *of)
 bool kp_modulepath_find(uintptr_t at, char *out, size_t bytes)
 {
     struct path_wish wish = {at, out, bytes};
-    return mappings_look("/proc/self/maps", path_take, &wish);
+    return kp_mappings_look("/proc/self/maps", path_take, &wish) > 0;
 }
 
 /* ---- another process ---- */
@@ -117,7 +100,7 @@ struct file_place {
     char file[PIECE];
 };
 
-static bool place_take(const struct mapping *m, void *of)
+static bool place_take(const struct kp_mapping *m, void *of)
 {
     struct file_place *const p = of;
     if (!m->path || p->at < m->low || p->at >= m->high || strlen(m->file) >= sizeof p->file) return false;
@@ -127,7 +110,7 @@ static bool place_take(const struct mapping *m, void *of)
     return true;
 }
 
-static bool place_match(const struct mapping *m, void *of)
+static bool place_match(const struct kp_mapping *m, void *of)
 {
     struct file_place *const p = of;
     const bool is_it = m->path && m->is_writable == p->is_writable && p->offset >= m->offset &&
@@ -141,6 +124,6 @@ uintptr_t kp_modulepath_there(uint32_t pid, uintptr_t at)
     char maps[32];
     struct file_place place = {.at = at};
     kp_fmt(maps, sizeof maps, "/proc/%u/maps", pid);
-    if (!mappings_look("/proc/self/maps", place_take, &place)) return 0;
-    return mappings_look(maps, place_match, &place) ? place.at : 0;
+    if (kp_mappings_look("/proc/self/maps", place_take, &place) <= 0) return 0;
+    return kp_mappings_look(maps, place_match, &place) > 0 ? place.at : 0;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
@@ -92,14 +93,11 @@ int kp_record_meta(const void *record, uint32_t bytes)
 static void busy_look(struct kp_rec_clock *out)
 {
     char text[64];
-    uint64_t ns[2] = {0, 0};
+    const char *at = text;
     (void)kp_io_text("/proc/self/schedstat", text, sizeof text);
-    for (int at = 0, i = 0; i < 2 && text[at]; at++) {
-        if (text[at] < '0' || text[at] > '9') i++;
-        else ns[i] = ns[i] * 10 + (uint64_t)(text[at] - '0');
-    }
-    out->busy_ns = ns[0] ? ns[0] + ns[1] : kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    out->waited_ns = ns[0] ? ns[1] : 0;
+    const uint64_t had = kp_digits_read(&at), waited = *at == ' ' ? kp_digits(at + 1) : 0;
+    out->busy_ns = had ? had + waited : kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    out->waited_ns = had ? waited : 0;
 }
 
 static struct kp_rec_clock clock_look(void)

@@ -400,11 +400,9 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
 static void program_write(struct kp_file_head *h)
 {
     kp_fmt(h->program, sizeof h->program, "%s", program_invocation_short_name);
-    const int fd = h->program[0] ? -1 : kp_io_open("/proc/self/comm", O_RDONLY, 0);
-    if (fd < 0) return;
-    const ssize_t n = kp_io_read(fd, h->program, sizeof h->program - 1);
+    if (h->program[0]) return;
+    const ssize_t n = kp_io_text("/proc/self/comm", h->program, sizeof h->program);
     h->program[n > 0 ? n - 1 : 0] = 0; /* a line */
-    kp_io_close(fd);
 }
 
 static void head_write(const char *host, uint64_t start_ns, const char *text)

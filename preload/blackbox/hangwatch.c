@@ -29,6 +29,7 @@
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/window/sources.h"
+#include "preload/blackbox/task.h"
 #include "preload/blackbox/where.h"
 #include "preload/torch_bridge.h"
 #include "schedule/kp_schedule.h"
@@ -36,7 +37,7 @@
 
 enum { EVERY_MS = 5000, LOOKS_IN_LIMIT = 10, LEAST_EVERY_MS = 50, IDLE_MS = 60000 };
 enum { TEXT_BYTES = 1024, PATH_BYTES = 64, FAMILY_MAX = 256 };
-enum { COLLECTIVES_MAX = 64, THREADS_MAX = 2048, FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10 };
+enum { COLLECTIVES_MAX = 64, THREADS_MAX = 2048 };
 
 static uint64_t limit_ms, due_ms;
 static struct kp_hangwatch_state state;
@@ -67,27 +68,19 @@ void kp_hangwatch_forget(void)
 static void times_of(const char *process, uint64_t *own_ms, uint64_t *child_ms)
 {
     char path[PATH_BYTES], text[TEXT_BYTES];
-    uint64_t ticks[4] = {0};
     kp_fmt(path, sizeof path, "/proc/%s/stat", process);
-    const char *at = kp_io_text(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    if (!at || at[1] != ' ') return;
-    at += 2;
-    for (int field = FIELD_STATE; *at && field < FIELD_UTIME + 4; field++) {
-        if (field >= FIELD_UTIME) ticks[field - FIELD_UTIME] = kp_digits(at);
-        at += strcspn(at, " ");
-        at += *at == ' ';
-    }
-    *own_ms = (ticks[0] + ticks[1]) * TICK_MS;
-    *child_ms = (ticks[2] + ticks[3]) * TICK_MS;
+    if (kp_io_text(path, text, sizeof text) <= 0 || !*kp_digits_stat(text, KP_STAT_STATE)) return;
+    *own_ms = kp_digits_stat_ticks(text, KP_STAT_TIMES) * KP_STAT_TICK_MS;
+    *child_ms = kp_digits_stat_ticks(text, KP_STAT_CHILD_TIMES) * KP_STAT_TICK_MS;
 }
 
 /* How long the first thread of a process had no core when it wanted one; `known` where that cannot be read. */
 static uint64_t waited_of(const char *process, uint64_t known)
 {
-    char path[PATH_BYTES], text[TEXT_BYTES];
+    char path[PATH_BYTES];
+    uint64_t had_ns, waited_ns;
     kp_fmt(path, sizeof path, "/proc/%s/schedstat", process);
-    const char *const second = kp_io_text(path, text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
-    return second ? kp_digits(second + 1) / 1000000 : known;
+    return kp_procfacts_schedstat(path, &had_ns, &waited_ns) ? waited_ns / 1000000 : known;
 }
 
 static struct hang_family {
@@ -98,21 +91,15 @@ static struct hang_family {
 static void children_add(void *context, const char *tid)
 {
     struct hang_family *const f = context;
-    char path[PATH_BYTES], text[TEXT_BYTES];
-    const char *at = text;
-    kp_fmt(path, sizeof path, "/proc/%u/task/%s/children", f->of, tid);
-    if (kp_io_text(path, text, sizeof text) <= 0) return;
-    for (uint32_t pid; f->count < FAMILY_MAX && (pid = (uint32_t)kp_digits_read(&at)) != 0; at += *at == ' ')
-        f->pids[f->count++] = pid;
+    f->count += kp_task_children(f->of, (uint32_t)kp_digits(tid), f->pids + f->count, FAMILY_MAX - f->count);
 }
 
 /* Adds what processes that descend from this one have taken and waited for: a compiler that still runs. */
 static uint64_t family_ms(void)
 {
-    char process[16] = "self", path[PATH_BYTES];
+    char process[16], path[PATH_BYTES];
     uint64_t sum = 0;
-    family.count = 0;
-    family.of = (uint32_t)getpid();
+    family.count = family.of = 0;
     (void)kp_io_each_name("/proc/self/task", children_add, &family);
     for (uint32_t i = 0; i < family.count; i++) {
         uint64_t own_ms = 0, child_ms = 0;

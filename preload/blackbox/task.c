@@ -25,7 +25,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { LINE_BYTES = 1024, PATH_BYTES = 64, ARGUMENTS = 2 };
-enum { FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10, OF_A_PROCESS = 1 };
+enum { OF_A_PROCESS = 1, LIST_BYTES = 4096 };
 enum on { NOTHING, FILE_0, PATH_0, PATH_1, CHILD_0, CHILD_1, FUTEX }; /* which argument says what a call waits for */
 
 static const struct {
@@ -73,33 +73,11 @@ static bool stat_parse(const char *text, struct kp_task *out)
     if (!name || !at || at[1] != ' ') return false;
     const size_t bytes = (size_t)(at - ++name);
     memcpy(out->name, name, bytes < sizeof out->name ? bytes : sizeof out->name - 1);
-    at += 2;
-    out->state = *at;
-    for (int field = FIELD_STATE; *at && field < FIELD_UTIME; field++) {
-        at += strcspn(at, " ");
-        at += *at == ' ';
-    }
-    const uint64_t user = kp_digits_read(&at);
-    at += *at == ' ';
-    out->cpu_ms = (user + kp_digits_read(&at)) * TICK_MS;
+    out->state = at[2];
+    out->cpu_ms = kp_digits_stat_ticks(text, KP_STAT_TIMES) * KP_STAT_TICK_MS;
     const char *const last = strrchr(text, ' '); /* exit_code */
     if (out->state == 'Z' && last) out->status = (int)kp_digits(last + 1);
     return true;
-}
-
-/* A number of the kernel's, "0x7f...". */
-static uint64_t hex_read(const char **at)
-{
-    uint64_t value = 0;
-    *at += strspn(*at, " ");
-    if (strncmp(*at, "0x", 2) == 0) *at += 2;
-    for (; **at; (*at)++) {
-        const char c = **at;
-        if (c >= '0' && c <= '9') value = value * 16 + (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f') value = value * 16 + (uint64_t)(c - 'a' + 10);
-        else break;
-    }
-    return value;
 }
 
 static void file_put(struct kp_task *t, uint32_t pid, uint64_t fd)
@@ -145,7 +123,8 @@ static void futex_look(struct kp_task *t, uintptr_t at, uint64_t operation)
 
 static void on_put(struct kp_task *t, uint32_t pid, const char *at)
 {
-    const uint64_t of[ARGUMENTS] = {hex_read(&at), hex_read(&at)};
+    uint64_t of[ARGUMENTS];
+    for (int i = 0; i < ARGUMENTS; i++) at += strspn(at, " "), of[i] = kp_digits_hex(&at);
     switch (on_of(t->call)) {
     case NOTHING: break;
     case FILE_0: file_put(t, pid, of[0]); break;
@@ -184,4 +163,16 @@ bool kp_task_look(struct kp_task *out, uint32_t pid, uint32_t tid)
     call_look(out, pid);
     if (task_read(pid, tid, "wchan", text) && *text != '0') kp_fmt(out->channel, sizeof out->channel, "%s", text);
     return true;
+}
+
+uint32_t kp_task_children(uint32_t pid, uint32_t tid, uint32_t *pids, uint32_t most)
+{
+    char path[PATH_BYTES], text[LIST_BYTES];
+    const char *at = text;
+    uint32_t n = 0;
+    if (pid) kp_fmt(path, sizeof path, "/proc/%u/task/%u/children", pid, tid);
+    else kp_fmt(path, sizeof path, "/proc/self/task/%u/children", tid);
+    (void)kp_io_text(path, text, sizeof text);
+    for (uint32_t child; n < most && (child = (uint32_t)kp_digits_read(&at)) != 0; at += *at == ' ') pids[n++] = child;
+    return n;
 }

@@ -18,5 +18,8 @@ struct kp_task {
 };
 /* `pid`: 0 for this process, or a child, whose main thread has that number. False: it is gone. */
 bool kp_task_look(struct kp_task *out, uint32_t pid, uint32_t tid);
+/* Writes the numbers of the processes that this thread has started, `most` at most; `pid` as above. Returns how many. A
+ * kernel without /proc/TID/children shows none. */
+uint32_t kp_task_children(uint32_t pid, uint32_t tid, uint32_t *pids, uint32_t most);
 /* "futex", and "waits for another thread" in *words. NULL: it is not in callwords.def. */
 const char *kp_task_call(const struct kp_task *task, const char **words);

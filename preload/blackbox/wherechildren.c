@@ -29,33 +29,22 @@
 #include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"
 
-enum { CHILDREN_MAX = 32, LIST_BYTES = 4096, CHILDREN_WITH_FRAMES = 8, FRAMES_MOST = 24 };
+enum { CHILDREN_MAX = 32, CHILDREN_WITH_FRAMES = 8, FRAMES_MOST = 24 };
 enum { THREADS_MOST = 8, THREAD_FRAMES_MOST = 8 }; /* of a child, beside its main thread */
 
 static uint32_t children[CHILDREN_MAX], children_n;
 
-static void list_read(const char *path)
+static void started_note(uint32_t pid, uint32_t tid)
 {
-    char text[LIST_BYTES];
-    const char *at = kp_io_text(path, text, sizeof text) > 0 ? text : "";
-    while (*at && children_n < CHILDREN_MAX) {
-        const uint32_t pid = (uint32_t)kp_digits_read(&at);
-        if (pid) children[children_n++] = pid;
-        at += *at ? 1 : 0;
-    }
+    children_n += kp_task_children(pid, tid, children + children_n, CHILDREN_MAX - children_n);
 }
 
 void kp_wherechildren_note(uint32_t tid)
 {
-    char path[64];
     uint32_t i = children_n;
-    kp_fmt(path, sizeof path, "/proc/self/task/%u/children", tid);
-    list_read(path);
-    for (const uint32_t end = children_n; i < end; i++) {
-        if (!kp_io_command_has(children[i], "multiprocessing.forkserver")) continue; /* it forks what is started */
-        kp_fmt(path, sizeof path, "/proc/%u/task/%u/children", children[i], children[i]);
-        list_read(path);
-    }
+    started_note(0, tid);
+    for (const uint32_t end = children_n; i < end; i++) /* it forks what is started */
+        if (kp_io_command_has(children[i], "multiprocessing.forkserver")) started_note(children[i], children[i]);
 }
 
 void kp_wherechildren_call_put(struct kp_json *j, const struct kp_task *t)

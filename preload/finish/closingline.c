@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/base/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
@@ -98,13 +100,10 @@ struct new_files {
 static void file_visit(void *context, const char *name)
 {
     struct new_files *const files = context;
-    const char *own = strrchr(kp_record_path(), '/');
     uint64_t at_ns = 0;
-    for (const char *dot = strchr(name, '.'); dot && at_ns <= files->since_ns; dot = strchr(dot + 1, '.')) {
-        at_ns = 0;
-        for (const char *p = dot + 1; *p >= '0' && *p <= '9'; p++) at_ns = at_ns * 10 + (uint64_t)(*p - '0');
-    }
-    if (at_ns > files->since_ns && !(own && strcmp(own + 1, name) == 0)) files->any = true;
+    for (const char *dot = strchr(name, '.'); dot && at_ns <= files->since_ns; dot = strchr(dot + 1, '.'))
+        at_ns = kp_digits(dot + 1);
+    if (at_ns > files->since_ns && strcmp(kp_path_base(kp_record_path()), name) != 0) files->any = true;
 }
 
 /* Whether another process has recorded into the folder since this one began: the ranks of a launcher, for example. */

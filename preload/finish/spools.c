@@ -29,6 +29,7 @@
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/base/kp_units.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
@@ -209,8 +210,7 @@ static void consider(void *context, const char *name)
 /* Fills s->begin from the name of this process's spool, up to the point before its time. */
 static bool names_begin(struct spool_search *s)
 {
-    const char *slash = strrchr(kp_record_path(), '/');
-    s->own = slash ? slash + 1 : kp_record_path();
+    s->own = kp_path_base(kp_record_path());
     const char *end = strrchr(s->own, '.');
     while (end && end > s->own && *--end != '.') continue;
     const size_t n = end ? (size_t)(end - s->own) + 1 : 0;

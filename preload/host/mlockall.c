@@ -27,6 +27,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_helper_threads.h"
+#include "collector/base/kp_modulepath.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
@@ -101,39 +102,24 @@ static int hosts_lock(uintptr_t from, uintptr_t to, bool is_on_fault)
     return rc;
 }
 
-static const char *hex_read(const char *p, uintptr_t *out)
+struct hosts_locking {
+    bool is_on_fault;
+    int rc;
+};
+
+static bool mapping_lock(const struct kp_mapping *m, void *of)
 {
-    uintptr_t v = 0;
-    for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
-        v = v << 4 | (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
-    *out = v;
-    return p;
+    struct hosts_locking *const l = of;
+    if (!(m->low >> 63)) l->rc = hosts_lock(m->low, m->high, l->is_on_fault); /* the vsyscall page is the kernel's */
+    return l->rc != 0;
 }
 
-/* Locks the host's part of each line of /proc/self/maps; only the beginning of a line is read. */
+/* Locks the host's part of each mapping. */
 static int hosts_lock_all(bool is_on_fault)
 {
-    char text[1024];
-    size_t kept = 0;
-    int rc = 0, fd = kp_io_open("/proc/self/maps", O_RDONLY, 0);
-    for (ssize_t n = fd < 0 ? -1 : 1; n > 0 && rc == 0;) {
-        n = kp_io_read(fd, text + kept, sizeof text - 1 - kept);
-        kept += n > 0 ? (size_t)n : 0;
-        text[kept] = '\0';
-        char *line = text, *end;
-        for (; rc == 0 && (end = strchr(line, '\n')); line = end + 1) {
-            uintptr_t from, to;
-            const char *p = hex_read(line, &from);
-            if (*p != '-' || from >> 63) continue; /* the vsyscall page is the kernel's */
-            hex_read(p + 1, &to);
-            rc = hosts_lock(from, to, is_on_fault);
-        }
-        kept -= (size_t)(line - text);
-        memmove(text, line, kept);
-        if (kept == sizeof text - 1) kept = 0; /* a long path fills the buffer: its rest is skipped */
-    }
-    if (fd >= 0) kp_io_close(fd);
-    return fd < 0 ? fd : rc;
+    struct hosts_locking locking = {is_on_fault, 0};
+    const int rc = kp_mappings_look("/proc/self/maps", mapping_lock, &locking);
+    return rc < 0 ? rc : locking.rc;
 }
 
 static int (*real_mlockall)(int flags);

@@ -31,7 +31,7 @@
 #include "preload/procfacts/faultcount.h"
 #include "collector/base/kp_poison.h"
 
-enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
+enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128 };
 #define MS UINT64_C(1000000)
 #define IMPORTS_NS (5000 * MS) /* the longest thread may have spent that long on imports, which run on one thread */
 enum { BUSY_PART = 20 };       /* of the time: one of four threads on two cores has so little, gloo's have less */
@@ -61,26 +61,11 @@ unsigned kp_procfacts_cores(const char *status)
 
 /* ---- threads ---- */
 
-static const char *field_skip(const char *at)
-{
-    at += strcspn(at, " ");
-    return at + (*at == ' ');
-}
-
-uint64_t kp_procfacts_task_ticks(const char *stat)
-{
-    const char *at = strrchr(stat, ')'); /* the name before it may contain any character */
-    if (!at || at[1] != ' ' || strstr(stat, "(kprof-")) return 0;
-    at += 2;
-    for (int field = FIELD_STATE; field < FIELD_UTIME; field++) at = field_skip(at);
-    return kp_digits(at) + kp_digits(field_skip(at));
-}
-
 uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat)
 {
-    const uint64_t ns = kp_digits(schedstat), ticks = kp_procfacts_task_ticks(stat);
+    const uint64_t ns = kp_digits(schedstat);
     if (strstr(stat, "(kprof-")) return 0;
-    return ns ? ns : ticks * 10 * MS; /* a kernel without schedstat has ticks of 10 ms */
+    return ns ? ns : kp_digits_stat_ticks(stat, KP_STAT_TIMES) * KP_STAT_TICK_MS * MS; /* a kernel without schedstat */
 }
 
 /* Without a time to compare with, what the longest has beyond imports, which run on one thread, is the time. */
@@ -110,20 +95,12 @@ void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before)
             if (now->tid[i] == before->tid[k] && now->ns[i] >= before->ns[k]) now->ns[i] -= before->ns[k];
 }
 
-static bool task_read(const char *task, const char *file, char *text, size_t bytes)
-{
-    char path[64];
-    text[0] = '\0';
-    return kp_fmt(path, sizeof path, "/proc/self/task/%s/%s", task, file) < sizeof path &&
-           kp_io_text(path, text, bytes) > 0;
-}
-
 static void task_visit(void *context, const char *name)
 {
     struct kp_tasks *tasks = context;
     char stat[512], schedstat[128];
-    if (tasks->count == KP_PROCFACTS_TASKS || !task_read(name, "stat", stat, sizeof stat)) return;
-    (void)task_read(name, "schedstat", schedstat, sizeof schedstat);
+    if (tasks->count == KP_PROCFACTS_TASKS || !kp_io_task_text(name, "stat", stat, sizeof stat)) return;
+    (void)kp_io_task_text(name, "schedstat", schedstat, sizeof schedstat);
     tasks->tid[tasks->count] = (uint32_t)kp_digits(name);
     tasks->ns[tasks->count++] = kp_procfacts_task_ns(stat, schedstat);
 }
@@ -190,7 +167,7 @@ static bool is_helper(void)
     return kp_io_text("/proc/thread-self/comm", name, sizeof name) > 0 && strncmp(name, "kprof-", 6) == 0;
 }
 
-static bool schedstat_look(const char *path, uint64_t *had_ns, uint64_t *waited_ns)
+bool kp_procfacts_schedstat(const char *path, uint64_t *had_ns, uint64_t *waited_ns)
 {
     char text[128];
     return kp_io_text(path, text, sizeof text) > 0 && kp_procfacts_core(text, had_ns, waited_ns);
@@ -198,7 +175,7 @@ static bool schedstat_look(const char *path, uint64_t *had_ns, uint64_t *waited_
 
 bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns)
 {
-    return schedstat_look("/proc/thread-self/schedstat", had_ns, waited_ns);
+    return kp_procfacts_schedstat("/proc/thread-self/schedstat", had_ns, waited_ns);
 }
 
 /*
@@ -207,7 +184,7 @@ bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns)
  */
 static bool core_look(struct core_times *out, uint64_t now_ns, bool has_program)
 {
-    const bool is_known = core.is_helper ? schedstat_look("/proc/self/schedstat", &out->had_ns, &out->waited_ns)
+    const bool is_known = core.is_helper ? kp_procfacts_schedstat("/proc/self/schedstat", &out->had_ns, &out->waited_ns)
                                          : kp_procfacts_thread(&out->had_ns, &out->waited_ns);
     out->program_ns =
         has_program ? kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID) : at_program.program_ns + (out->had_ns - at_program.had_ns);

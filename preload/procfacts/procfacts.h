@@ -27,6 +27,8 @@ void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step);
 
 /* How long the calling thread had a core so far, and waited for one. False: the kernel does not count it. Some 6 us. */
 bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns);
+/* The same of the thread or process whose schedstat is this file. */
+bool kp_procfacts_schedstat(const char *path, uint64_t *had_ns, uint64_t *waited_ns);
 
 /* Writes those of the CPU's instructions that a reader may ask for, of the begin of /proc/cpuinfo: "avx2 avx512bw", or
  * "". */
@@ -34,8 +36,6 @@ void kp_procfacts_instructions(const char *cpuinfo, char *out, size_t room);
 
 /* The parts that tests call. The number of processors in the text of /proc/self/status, 0: not found. */
 unsigned kp_procfacts_cores(const char *status);
-/* Processor time in clock ticks, of the text of a task's stat; 0 of one of our helper threads. */
-uint64_t kp_procfacts_task_ticks(const char *stat);
 /* Processor time in ns, of the texts of a task's stat and schedstat (or ""); 0 of our helper threads. */
 uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat);
 /*

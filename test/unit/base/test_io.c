@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_digits.h"
 #include "test/support/support.h"
 
 static const char *path_in_tmp(const char *name)
@@ -368,6 +369,23 @@ static void a_host_that_closes_our_number_keeps_what_takes_it(void **state)
     close(ends[1]);
 }
 
+static void fields_of_a_stat_are_counted_behind_the_name(void **state)
+{
+    const char stat[] = "77 (a) S 1 2 (b) R 1 77 1 0 -1 4194304 5 0 1 0 250 13 7 2 20 0 3 0 1234 5678 90\n";
+    const char *hex = "0x7f3a-", *maps = "7f00aB";
+    (void)state;
+    assert_int_equal(*kp_digits_stat(stat, 3), 'R');
+    assert_int_equal(kp_digits(kp_digits_stat(stat, 9)), 4194304);
+    assert_int_equal(kp_digits_stat_ticks(stat, KP_STAT_TIMES), 263);
+    assert_int_equal(kp_digits_stat_ticks(stat, KP_STAT_CHILD_TIMES), 9);
+    assert_string_equal(kp_digits_stat(stat, 99), "");
+    assert_string_equal(kp_digits_stat("77 (cut", 3), "");
+    assert_int_equal(kp_digits_hex(&hex), 0x7f3a);
+    assert_string_equal(hex, "-");
+    assert_int_equal(kp_digits_hex(&maps), 0x7f00a);
+    assert_string_equal(maps, "B");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +403,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_not_there_is_no_fault),
         cmocka_unit_test(names_of_a_folder_come_once),
         cmocka_unit_test(a_process_is_told_by_its_start),
+        cmocka_unit_test(fields_of_a_stat_are_counted_behind_the_name),
         cmocka_unit_test(peeks_are_answered_when_the_main_thread_has_ended),
     };
     return cmocka_run_group_tests_name("io", tests, NULL, NULL);
