@@ -12,6 +12,7 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -100,4 +101,12 @@ void kp_io_thread_name(char name[16])
     if (kp_fail_point("prctl") == 0) prctl(PR_GET_NAME, name, 0, 0, 0);
 }
 
-int kp_io_host(struct utsname *out) { return (int)KP_FAIL_ERRNO("uname", uname(out)); }
+void kp_io_host_name(char name[KP_IO_HOST_BYTES])
+{
+    struct utsname here = {.nodename = ""};
+    (void)KP_FAIL_ERRNO("uname", uname(&here));
+    _Static_assert(KP_IO_HOST_BYTES >= sizeof here.nodename, "it fits");
+    memcpy(name, here.nodename, sizeof here.nodename);
+    for (char *c = name; *c; c++)
+        if (*c == '/' || *c == '"' || *c == '\\' || (unsigned char)*c <= ' ') *c = '-';
+}

@@ -17,7 +17,6 @@
 #include "collector/base/kp_fail.h"
 
 struct stat;
-struct utsname;
 
 /*
  * Above the descriptors that shells and daemons pass on by number. If a limit leaves only low numbers, each use closes
@@ -162,7 +161,9 @@ bool kp_io_is_tsc_refused(void); /* reading the TSC raises SIGSEGV here: by prct
 struct sigaction;
 int kp_io_signal_action(int number, const struct sigaction *now, struct sigaction *before);
 void kp_io_thread_name(char name[16]); /* the calling thread's name, or "" */
-int kp_io_host(struct utsname *out);
+enum { KP_IO_HOST_BYTES = 65 };
+/* This machine's name, "" where it is not known. Without letters that a file's name or a text of JSON cannot have. */
+void kp_io_host_name(char name[KP_IO_HOST_BYTES]);
 /*
  * When a process started, in clock ticks since boot. With the pid it identifies the process. 0: no process has this
  * pid. pid 0 means the calling process, also where /proc shows another pid namespace.

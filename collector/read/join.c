@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
@@ -35,7 +34,7 @@ struct join {
     bool is_brief;  /* only those whose process, by the name, is surely gone */
     const char *of; /* spools of this folder at once, those of others when they were left for some minutes */
     char space[32]; /* this pid namespace */
-    struct utsname here;
+    char host[KP_IO_HOST_BYTES];
     uint8_t *chunk;
     char spool[PATH_BYTES];
 };
@@ -52,8 +51,8 @@ static uint64_t number_take(const char **p)
 /* What follows "HOST_" in a name of this host's, or NULL. */
 static const char *behind_host(const struct join *j, const char *name)
 {
-    const size_t host = strlen(j->here.nodename);
-    return strncmp(name, j->here.nodename, host) == 0 && name[host] == '_' ? name + host + 1 : NULL;
+    const size_t host = strlen(j->host);
+    return strncmp(name, j->host, host) == 0 && name[host] == '_' ? name + host + 1 : NULL;
 }
 
 /* "START SPACE BOOT" of a process (preload/finish/spools.c). Without it the process ended as it began. */
@@ -61,7 +60,7 @@ static bool is_process_gone(const struct join *j, int fd, const struct kp_file_h
 {
     char line[128];
     const uint64_t start = kp_io_process_start((int32_t)head->pid);
-    if (strncmp(head->host, j->here.nodename, sizeof head->host - 1) != 0) return false;
+    if (strncmp(head->host, j->host, sizeof head->host - 1) != 0) return false;
     if (!kp_half_line(fd, head, "process_start", line, sizeof line)) return start == 0;
     const char *p = line;
     const uint64_t was = number_take(&p);
@@ -217,7 +216,8 @@ void kp_join_dead(const char *folder, bool is_brief)
     j->chunk = j->folder < 0 ? NULL : kp_map_alloc(KP_CHUNK_BYTES);
     const ssize_t n = kp_io_readlink("/proc/self/ns/pid", j->space, sizeof j->space - 1);
     if (n > 0) j->space[n] = '\0';
-    if (j->chunk && kp_io_host(&j->here) == 0) (void)kp_io_each_name(path, half_join, j);
+    kp_io_host_name(j->host);
+    if (j->chunk && j->host[0]) (void)kp_io_each_name(path, half_join, j);
     if (j->chunk) kp_map_free(j->chunk, KP_CHUNK_BYTES);
     if (j->folder >= 0) kp_io_close(j->folder);
     kp_map_free(j, sizeof *j);

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
@@ -44,15 +43,6 @@ struct kp_spool kp_spool = {.fd = -1};
 static _Atomic uint64_t retry_at_ns;
 
 /* ---- names ---- */
-
-static void host_get(char *out, size_t size)
-{
-    struct utsname u;
-    if (kp_io_host(&u) != 0 || u.nodename[0] == '\0') memcpy(u.nodename, "host", 5);
-    kp_fmt(out, size, "%s", u.nodename);
-    for (char *p = out; *p; p++)
-        if (*p == '/') *p = '-';
-}
 
 /* Makes the path absolute: it is opened again later, when the host may have changed its working directory. */
 static int path_make(const char *dir, const char *host, uint64_t start_ns)
@@ -430,9 +420,10 @@ static void head_write(const char *host, uint64_t start_ns, const char *text)
 
 int kp_spool_open(const struct kp_record_options *options)
 {
-    char host[64];
+    char host[KP_IO_HOST_BYTES];
     uint64_t start_ns = kp_clock_ns(CLOCK_REALTIME);
-    host_get(host, sizeof host);
+    kp_io_host_name(host);
+    if (!host[0]) memcpy(host, "host", 5);
     kp_spool.pid = getpid();
     kp_spool.fd = -1;
     kp_spool.share = options->share;

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -166,9 +165,9 @@ static int tasks_put(struct kp_json *j, struct where *w, const struct kp_where_t
 void kp_where_process(struct kp_json *j, const char *event)
 {
     const struct kp_rank place = kp_run_rank();
-    struct utsname host;
-    if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
-    kp_json_fmt(j, "\"event\":\"%s\",\"pid\":%d,\"host\":\"%s\",\"time_ms\":%lu", event, (int)getpid(), host.nodename,
+    char host[KP_IO_HOST_BYTES];
+    kp_io_host_name(host);
+    kp_json_fmt(j, "\"event\":\"%s\",\"pid\":%d,\"host\":\"%s\",\"time_ms\":%lu", event, (int)getpid(), host,
                 (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000));
     if (place.is_launched || place.size > 1) kp_json_fmt(j, ",\"rank\":%u,\"size\":%u", place.rank, place.size);
     if (*kp_run_job()) kp_json_fmt(j, ",\"job\":\"%s\"", kp_run_job());
@@ -227,12 +226,12 @@ int kp_where_write(struct kp_where_text *out, const char *event)
 void kp_where_path(char path[KP_WHERE_PATH], const char *what)
 {
     const struct kp_rank place = kp_run_rank();
-    struct utsname host;
+    char host[KP_IO_HOST_BYTES];
     char rank[24] = "";
-    if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
+    kp_io_host_name(host);
     if (place.is_launched) kp_fmt(rank, sizeof rank, "_r%u", place.rank);
     kp_fmt(path, KP_WHERE_PATH, "%s/%s-%lu-%s%s_%d.json", kp_run_out_dir(), what,
-           (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000000), host.nodename, rank, (int)getpid());
+           (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000000), host, rank, (int)getpid());
 }
 
 int kp_where_keep(const struct kp_where_text *text, const char *path)

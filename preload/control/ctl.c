@@ -19,7 +19,6 @@
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
@@ -221,9 +220,9 @@ static void events_take(const struct pollfd *polls, uint32_t some)
 
 static void path_make(char out[sizeof path], const char *ending)
 {
-    struct utsname here; /* several hosts may share the folder */
-    if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
-    kp_fmt(out, sizeof path, "%s/%s_%d.%s", kp_run_out_dir(), here.nodename, (int)getpid(), ending);
+    char host[KP_IO_HOST_BYTES]; /* several hosts may share the folder */
+    kp_io_host_name(host);
+    kp_fmt(out, sizeof path, "%s/%s_%d.%s", kp_run_out_dir(), host, (int)getpid(), ending);
 }
 
 /* A socket of the same name is one of a dead process that had our number, or it is in use on another machine. */

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
@@ -94,25 +93,24 @@ static const char *reason_of(enum kp_ctl_verb verb, int err)
 
 static uint64_t spool_bytes(void) { return kp_record_is_open() ? kp_record_taken() : 0; }
 
-/* By kp_fmt: kp_json maps 256 KB. No text here has a quote: rank.c and phases.c give letters, the host is tested. */
+/* By kp_fmt: kp_json maps 256 KB. No text here has a quote: rank.c, phases.c and kp_io_host_name give letters. */
 static size_t status(char *answer, size_t bytes)
 {
     struct kp_window_state now;
     struct kp_finish_totals all;
-    struct utsname here;
-    char asked[64] = "", phase[64] = "", job[KP_JOB_ID_BYTES + 16] = "";
+    char host[KP_IO_HOST_BYTES], asked[64] = "", phase[64] = "", job[KP_JOB_ID_BYTES + 16] = "";
     kp_window_look(&now);
     kp_finish_look(&all);
     const uint64_t cost_us = kp_io_helpers_cpu_us();
-    if (kp_io_host(&here) != 0 || strpbrk(here.nodename, "\"\\")) here.nodename[0] = '\0';
+    kp_io_host_name(host);
     if (now.asked_at) kp_fmt(asked, sizeof asked, "\"asked_at\":%lu,", (unsigned long)now.asked_at);
     if (*kp_run_job()) kp_fmt(job, sizeof job, "\"job\":\"%s\",", kp_run_job());
     if (*now.phase) kp_fmt(phase, sizeof phase, "\"phase\":\"%s\",", now.phase);
     return kp_fmt(answer, bytes,
                   "{\"ok\":true,\"pid\":%d,\"host\":\"%s\",%s%s\"step\":%lu,\"steps_by\":\"%s\",\"window\":\"%s\",%s"
                   "\"traces\":%lu,\"ops\":%lu,\"dropped\":%lu,\"spool_bytes\":%lu,\"cost_ms\":%lu.%03u}\n",
-                  (int)getpid(), here.nodename, job, phase, (unsigned long)now.step,
-                  kp_step_source_name(kp_steps_source()), now.state, asked, (unsigned long)all.traces,
+                  (int)getpid(), host, job, phase, (unsigned long)now.step, kp_step_source_name(kp_steps_source()),
+                  now.state, asked, (unsigned long)all.traces,
                   (unsigned long)(all.events + (now.number ? kp_record_events(now.number) : 0)),
                   (unsigned long)kp_loss_total(), (unsigned long)spool_bytes(), (unsigned long)(cost_us / 1000),
                   (unsigned)(cost_us % 1000));

@@ -16,7 +16,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -138,9 +137,9 @@ static void leave_for(const char *path, int err)
 
 static void paths_make(struct kp_job_answer *own)
 {
-    struct utsname here;
-    if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
-    for (size_t i = 0; here.nodename[i] && i + 1 < sizeof own->host; i++) own->host[i] = here.nodename[i];
+    char host[KP_IO_HOST_BYTES];
+    kp_io_host_name(host);
+    kp_fmt(own->host, sizeof own->host, "%s", host);
     kp_fmt(job.call_path, PATH_BYTES, "%s/.kprof.job", kp_run_out_dir());
     char of_job[16] = ""; /* two jobs on a host have the same ranks */
     const uint64_t hash = kp_hash64(own->job, strlen(own->job));

@@ -22,7 +22,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -141,10 +140,10 @@ static size_t earlier_find(int fd)
 static void text_keep(const char *text, size_t bytes)
 {
     char path[PATH_BYTES];
-    struct utsname host;
+    char host[KP_IO_HOST_BYTES];
     if (kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) < 0) return;
-    if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
-    kp_fmt(path, sizeof path, "%s/%s_%d.ends", kp_run_out_dir(), host.nodename, (int)getpid());
+    kp_io_host_name(host);
+    kp_fmt(path, sizeof path, "%s/%s_%d.ends", kp_run_out_dir(), host, (int)getpid());
     const int fd = kp_io_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, KP_IO_FILE_MODE);
     if (fd < 0) return;
     const off_t at = (off_t)earlier_find(fd);

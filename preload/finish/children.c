@@ -27,7 +27,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,9 +72,9 @@ static _Atomic bool is_refused; /* the folder for children cannot be used; that 
 
 static void family_name(char *name, size_t bytes, int32_t pid)
 {
-    struct utsname here; /* several hosts may share the folder */
-    if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
-    kp_fmt(name, bytes, "%s_%d-%lu.family", here.nodename, (int)pid, (unsigned long)kp_io_process_start(pid));
+    char host[KP_IO_HOST_BYTES]; /* several hosts may share the folder */
+    kp_io_host_name(host);
+    kp_fmt(name, bytes, "%s_%d-%lu.family", host, (int)pid, (unsigned long)kp_io_process_start(pid));
 }
 
 /*

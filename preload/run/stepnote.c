@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
@@ -79,7 +78,7 @@ static bool has_lines(void) { return config->summary || config->prom || kp_trigg
 static void head_fill(struct kp_stephead *head)
 {
     const struct kp_rank place = kp_run_rank();
-    struct utsname here;
+    char host[KP_IO_HOST_BYTES];
     memcpy(head->magic, KP_STEPLINE_MAGIC, sizeof head->magic);
     head->head_bytes = sizeof *head;
     head->line_bytes = sizeof(struct kp_stepline);
@@ -88,7 +87,8 @@ static void head_fill(struct kp_stephead *head)
     head->ranks = place.size;
     head->process_start = kp_io_process_start(0);
     head->begin_ns = kp_clock_ns(CLOCK_REALTIME);
-    kp_fmt(head->host, sizeof head->host, "%s", kp_io_host(&here) == 0 ? here.nodename : "");
+    kp_io_host_name(host);
+    kp_fmt(head->host, sizeof head->host, "%s", host);
     kp_procfacts_own_script(head->script, sizeof head->script);
     kp_fmt(head->job, sizeof head->job, "%s", kp_run_job());
 }

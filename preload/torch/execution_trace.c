@@ -19,7 +19,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -163,12 +162,11 @@ static void path_make(void)
 {
     const struct kp_rank place = kp_run_rank();
     const char *const phase = kp_phases_name(kp_phases_now());
-    struct utsname here;
-    char name[200], rank[16] = "";
+    char host[KP_IO_HOST_BYTES], name[200], rank[16] = "";
     size_t n = worker ? kp_fmt(name, sizeof name, "%s", worker) : 0;
-    if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
+    kp_io_host_name(host);
     if (place.size > 1) kp_fmt(rank, sizeof rank, "_r%u", place.rank);
-    if (!n) n = kp_fmt(name, sizeof name, "%s%s_%d", here.nodename, rank, (int)getpid());
+    if (!n) n = kp_fmt(name, sizeof name, "%s%s_%d", host, rank, (int)getpid());
     if (*phase) kp_fmt(name + n, sizeof name - n, "_%s", phase);
     for (char *c = name; *c; c++)
         if (*c == '/' || *c == '\\' || (unsigned char)*c <= ' ' || *c == 127) *c = '_';

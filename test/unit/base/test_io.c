@@ -369,6 +369,26 @@ static void a_host_that_closes_our_number_keeps_what_takes_it(void **state)
     close(ends[1]);
 }
 
+static void the_host_s_name_can_be_part_of_a_file_s_name(void **state)
+{
+    char name[KP_IO_HOST_BYTES] = "before";
+    int status = 1;
+    (void)state;
+    kp_fail_set("uname:1");
+    kp_io_host_name(name);
+    kp_fail_set(NULL);
+    assert_string_equal(name, "");
+    const pid_t child = fork();
+    if (child == 0) {
+        static const char odd[] = "a/b\"c d\\e";
+        const bool is_set = unshare(CLONE_NEWUSER | CLONE_NEWUTS) == 0 && sethostname(odd, sizeof odd - 1) == 0;
+        kp_io_host_name(name);
+        _exit(is_set && strcmp(name, "a-b-c-d-e") != 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void fields_of_a_stat_are_counted_behind_the_name(void **state)
 {
     const char stat[] = "77 (a) S 1 2 (b) R 1 77 1 0 -1 4194304 5 0 1 0 250 13 7 2 20 0 3 0 1234 5678 90\n";
@@ -403,6 +423,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_not_there_is_no_fault),
         cmocka_unit_test(names_of_a_folder_come_once),
         cmocka_unit_test(a_process_is_told_by_its_start),
+        cmocka_unit_test(the_host_s_name_can_be_part_of_a_file_s_name),
         cmocka_unit_test(fields_of_a_stat_are_counted_behind_the_name),
         cmocka_unit_test(peeks_are_answered_when_the_main_thread_has_ended),
     };
