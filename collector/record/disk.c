@@ -310,16 +310,8 @@ bool kp_disk_is_in_place(void)
  */
 int kp_disk_reopen(void)
 {
-    char path[64];
     if (!kp_disk_has_chunks()) return -ENOENT;
-    int number = kp_io_open(kp_spool.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (is_our_file(number) || number == -EMFILE || number == -ENFILE) return number;
-    if (number >= 0) kp_io_close(number);
-    kp_fmt(path, sizeof path, "/proc/self/fd/%d", kp_load_relaxed(&fd));
-    number = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
-    if (is_our_file(number)) return number;
-    if (number >= 0) kp_io_close(number);
-    return -ENOENT;
+    return kp_spool_reopen_file(kp_spool.path, kp_load_relaxed(&fd), disk.dev, disk.ino);
 }
 
 /* ---- life ---- */

@@ -71,8 +71,10 @@ void kp_spool_retry(void);                                /* chunks were freed: 
 void kp_spool_abandon(void);                              /* open failed half way: removes file and mapping */
 void kp_spool_forget(void);                               /* in a forked child: the parent's file stays mapped */
 void kp_spool_unlink(bool is_whole); /* the name of the half in memory; is_whole: that on the disk goes, too */
-int kp_spool_reopen(void);           /* a descriptor of the half in memory, to read */
-bool kp_spool_is_ours(void);         /* open, and this process made it (not a child that only inherited the mapping) */
+/* A descriptor to read of that file: by its path, "" for none, or by a number that it has. -ENOENT: it is gone. */
+int kp_spool_reopen_file(const char *path, int number, uint64_t dev, uint64_t ino);
+int kp_spool_reopen(void);   /* a descriptor of the half in memory, to read */
+bool kp_spool_is_ours(void); /* open, and this process made it (not a child that only inherited the mapping) */
 static inline struct kp_file_head *kp_spool_head(void)
 {
     return (struct kp_file_head *)kp_load_relaxed(&kp_spool.pieces[0]);

@@ -449,17 +449,25 @@ void kp_spool_unlink(bool is_whole)
     if (is_whole) share_leave();
 }
 
+int kp_spool_reopen_file(const char *path, int number, uint64_t dev, uint64_t ino)
+{
+    char again[64];
+    const char *const paths[] = {path, again};
+    struct stat st;
+    kp_fmt(again, sizeof again, "/proc/self/fd/%d", number);
+    for (int i = 0; i < 2; i++) {
+        const int flags = O_RDONLY | O_NONBLOCK | (i == 0 ? O_NOFOLLOW : 0);
+        const int fd = paths[i][0] ? kp_io_open(paths[i], flags, 0) : -ENOENT;
+        if (fd >= 0 && kp_io_fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino) return fd;
+        if (i == 0 && (fd == -EMFILE || fd == -ENFILE)) return fd;
+        if (fd >= 0) kp_io_close(fd);
+    }
+    return -ENOENT;
+}
+
 int kp_spool_reopen(void)
 {
-    char path[64];
-    int fd = kp_spool.memory[0] ? kp_io_open(kp_spool.memory, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0) : -ENOENT;
-    if (is_our_file(fd) || fd == -EMFILE || fd == -ENFILE) return fd;
-    if (fd >= 0) kp_io_close(fd);
-    kp_fmt(path, sizeof path, "/proc/self/fd/%d", kp_load_relaxed(&kp_spool.fd));
-    fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
-    if (is_our_file(fd)) return fd;
-    if (fd >= 0) kp_io_close(fd);
-    return -ENOENT;
+    return kp_spool_reopen_file(kp_spool.memory, kp_load_relaxed(&kp_spool.fd), kp_spool.dev, kp_spool.ino);
 }
 
 void kp_spool_abandon(void)
