@@ -62,47 +62,19 @@ static __attribute__((noinline)) void gives(void *block)
     if (block) kp_heap_put_given(block, 0, -size_of(block), 0);
 }
 
-static void *tap_take(size_t bytes)
-{
-    void *block = real_take(bytes);
-    if (is_on()) took(block, bytes, 0);
-    return block;
-}
-
-static void *tap_take_zeroed(size_t n, size_t each)
-{
-    void *block = real_take_zeroed(n, each);
-    if (is_on()) took(block, n * each, 0);
-    return block;
-}
-
-static void *tap_aligned(size_t align, size_t bytes)
-{
-    void *block = real_aligned(align, bytes);
-    if (is_on()) took(block, bytes, 0);
-    return block;
-}
-
-static void *tap_aligned_old(size_t align, size_t bytes)
-{
-    void *block = real_aligned_old(align, bytes);
-    if (is_on()) took(block, bytes, 0);
-    return block;
-}
-
-static void *tap_page(size_t bytes)
-{
-    void *block = real_page(bytes);
-    if (is_on()) took(block, bytes, 0);
-    return block;
-}
-
-static void *tap_pages(size_t bytes)
-{
-    void *block = real_pages(bytes);
-    if (is_on()) took(block, bytes, 0);
-    return block;
-}
+#define TAKE(name, parameters, arguments, size) \
+    static void *tap_##name parameters          \
+    {                                           \
+        void *block = real_##name arguments;    \
+        if (is_on()) took(block, size, 0);      \
+        return block;                           \
+    }
+TAKE(take, (size_t bytes), (bytes), bytes)
+TAKE(take_zeroed, (size_t n, size_t each), (n, each), n *each)
+TAKE(aligned, (size_t align, size_t bytes), (align, bytes), bytes)
+TAKE(aligned_old, (size_t align, size_t bytes), (align, bytes), bytes)
+TAKE(page, (size_t bytes), (bytes), bytes)
+TAKE(pages, (size_t bytes), (bytes), bytes)
 
 static int tap_take_at(void **block, size_t align, size_t bytes)
 {
@@ -131,23 +103,17 @@ static void resize_end(void *old, int64_t old_size, void *block, size_t bytes)
     }
 }
 
-static void *tap_resize(void *old, size_t bytes)
-{
-    if (!is_on()) return real_resize(old, bytes);
-    const int64_t old_size = resize_begin(old);
-    void *block = real_resize(old, bytes);
-    resize_end(old, old_size, block, bytes);
-    return block;
-}
-
-static void *tap_resize_array(void *old, size_t n, size_t each)
-{
-    if (!is_on()) return real_resize_array(old, n, each);
-    const int64_t old_size = resize_begin(old);
-    void *block = real_resize_array(old, n, each);
-    resize_end(old, old_size, block, n * each);
-    return block;
-}
+#define RESIZE(name, parameters, arguments, size)   \
+    static void *tap_##name parameters              \
+    {                                               \
+        if (!is_on()) return real_##name arguments; \
+        const int64_t old_size = resize_begin(old); \
+        void *block = real_##name arguments;        \
+        resize_end(old, old_size, block, size);     \
+        return block;                               \
+    }
+RESIZE(resize, (void *old, size_t bytes), (old, bytes), bytes)
+RESIZE(resize_array, (void *old, size_t n, size_t each), (old, n, each), n *each)
 
 /* --- the forms of operator new, delete and free; a tap passes on the arguments behind the first --- */
 
