@@ -36,98 +36,45 @@ static uint32_t words_n, left_n, full_n;
 /* ---- which functions ---- */
 
 struct special {
-    const char *name;
+    const char *names; /* separated by commas; a star matches any rest */
     enum kp_calltrace_does does;
 };
 static const struct special specials[] = {
-    {"longjmp", KP_CALLTRACE_JUMPS},
-    {"_longjmp", KP_CALLTRACE_JUMPS},
-    {"siglongjmp", KP_CALLTRACE_JUMPS},
-    {"__longjmp_chk", KP_CALLTRACE_JUMPS},
-    {"__cxa_throw", KP_CALLTRACE_THROWS},
-    {"__cxa_rethrow", KP_CALLTRACE_THROWS},
-    {"_Unwind_Resume", KP_CALLTRACE_THROWS},
-    {"_Unwind_RaiseException", KP_CALLTRACE_THROWS},
-    {"_Unwind_Resume_or_Rethrow", KP_CALLTRACE_THROWS},
-    {"_Unwind_ForcedUnwind", KP_CALLTRACE_THROWS},
+    /* what executes another program does not return in a vfork child: the parent goes on, with their frames gone */
+    {"longjmp,_longjmp,siglongjmp,__longjmp_chk,execve,execv,execvp,execvpe,execl,execlp,execle,fexecve,execveat,_exit,"
+     "_Exit",
+     KP_CALLTRACE_JUMPS},
+    {"__cxa_throw,__cxa_rethrow,_Unwind_Resume,_Unwind_RaiseException,_Unwind_Resume_or_Rethrow,_Unwind_ForcedUnwind",
+     KP_CALLTRACE_THROWS},
     {"__cxa_begin_catch", KP_CALLTRACE_LANDS},
     {"pthread_exit", KP_CALLTRACE_ENDS},
-    /* in a vfork child they do not return: the parent goes on, with their frames gone */
-    {"execve", KP_CALLTRACE_JUMPS},
-    {"execv", KP_CALLTRACE_JUMPS},
-    {"execvp", KP_CALLTRACE_JUMPS},
-    {"execvpe", KP_CALLTRACE_JUMPS},
-    {"execl", KP_CALLTRACE_JUMPS},
-    {"execlp", KP_CALLTRACE_JUMPS},
-    {"execle", KP_CALLTRACE_JUMPS},
-    {"fexecve", KP_CALLTRACE_JUMPS},
-    {"execveat", KP_CALLTRACE_JUMPS},
-    {"_exit", KP_CALLTRACE_JUMPS},
-    {"_Exit", KP_CALLTRACE_JUMPS},
 };
 /*
  * Never hooked: functions that return twice, read their return address, have another calling convention, or run while
- * the loader binds a slot. They would notice or break the changed return address. A star at the end matches any rest.
+ * the loader binds a slot. They would notice or break the changed return address.
  */
-static const char *const excluded[] = {
-    "setjmp",
-    "_setjmp",
-    "sigsetjmp",
-    "__sigsetjmp",
-    "vfork",
-    "__vfork",
-    "getcontext",
-    "setcontext",
-    "makecontext",
-    "swapcontext",
-    "clone",
-    "__clone",
-    "__clone2",
-    "dlopen",
-    "dlmopen",
-    "dlsym",
-    "dlvsym",
-    "__tls_get_addr",
-    "__libc_start_main",
-    "mcount",
-    "_mcount",
-    "__fentry__",
-    "__morestack",
-    "_dl_*",
-    "__cyg_profile_func_*",
-    "_Unwind_*",
-    "__gxx_personality_v0",
-    "__gcc_personality_v0",
-    "rust_eh_personality",
-    "__sigreturn",
-    "__libc_longjmp",
-    "__libc_siglongjmp",
-    "__sanitizer_*",
-    "__asan_*",
-    "__tsan_*",
-    "__msan_*",
-    "*unw_getcontext",
-    "_Ux86_64_*getcontext*",
-    "_ITM_beginTransaction",
-    "__regcall*",
-    "__svml_*",
-};
+static const char excluded[] =
+    "setjmp,_setjmp,sigsetjmp,__sigsetjmp,vfork,__vfork,getcontext,setcontext,makecontext,swapcontext,clone,__clone,"
+    "__clone2,dlopen,dlmopen,dlsym,dlvsym,__tls_get_addr,__libc_start_main,mcount,_mcount,__fentry__,__morestack,_dl_*,"
+    "__cyg_profile_func_*,_Unwind_*,__gxx_personality_v0,__gcc_personality_v0,rust_eh_personality,__sigreturn,"
+    "__libc_longjmp,__libc_siglongjmp,__sanitizer_*,__asan_*,__tsan_*,__msan_*,*unw_getcontext,_Ux86_64_*getcontext*,"
+    "_ITM_beginTransaction,__regcall*,__svml_*";
+
+static bool is_in(const char *names, const char *name)
+{
+    for (size_t n; (n = strcspn(names, ",")) != 0; names += n + (names[n] == ','))
+        if (kp_glob_matches(names, n, name)) return true;
+    return false;
+}
 
 static const struct special *special_find(const char *name)
 {
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
-        if (strcmp(specials[i].name, name) == 0) return &specials[i];
+        if (is_in(specials[i].names, name)) return &specials[i];
     return NULL;
 }
 
-static bool is_excluded(const char *name)
-{
-    for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
-        if (kp_glob_matches(excluded[i], strlen(excluded[i]), name)) return true;
-    return false;
-}
-
-static bool is_asked_for(const char *name) { return kp_globs_match(globs, name, NULL) && !is_excluded(name); }
+static bool is_asked_for(const char *name) { return kp_globs_match(globs, name, NULL) && !is_in(excluded, name); }
 
 static bool wants(const char *name) { return special_find(name) || is_asked_for(name); }
 

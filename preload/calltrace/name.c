@@ -135,7 +135,7 @@ static bool skip_to_end(struct reader *r)
 
 /* ---- names ---- */
 
-static const char operators[][2][12] = {
+static const char *const operators[][2] = {
     {"nw", " new"}, {"na", " new[]"}, {"dl", " delete"}, {"da", " delete[]"}, {"aw", " co_await"}, {"ps", "+"},
     {"ng", "-"},    {"ad", "&"},      {"de", "*"},       {"co", "~"},         {"pl", "+"},         {"mi", "-"},
     {"ml", "*"},    {"dv", "/"},      {"rm", "%"},       {"an", "&"},         {"or", "|"},         {"eo", "^"},
@@ -156,18 +156,24 @@ static void join(struct reader *r)
     r->last = r->used;
 }
 
-static bool operator_read(struct reader *r)
+/* Reads an abbreviation of two letters, and puts what it stands for behind `prefix`. */
+static bool short_read(struct reader *r, const char *const rows[][2], size_t count, const char *prefix)
 {
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        if (strncmp(r->at, operators[i][0], 2) != 0) continue;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(r->at, rows[i][0], 2) != 0) continue;
         join(r);
-        put(r, "operator", 8);
-        put(r, operators[i][1], strlen(operators[i][1]));
+        put(r, prefix, strlen(prefix));
+        put(r, rows[i][1], strlen(rows[i][1]));
         r->last_end = r->used;
         r->at += 2;
         return true;
     }
     return false;
+}
+
+static bool operator_read(struct reader *r)
+{
+    return short_read(r, operators, sizeof operators / sizeof *operators, "operator");
 }
 
 /* A constructor or destructor has the name of its scope. */
@@ -188,17 +194,10 @@ static bool structor_read(struct reader *r)
 
 static bool standard_read(struct reader *r)
 {
-    for (size_t i = 0; i < sizeof standards / sizeof *standards; i++) {
-        if (strncmp(r->at, standards[i][0], 2) != 0) continue;
-        join(r);
-        put(r, standards[i][1], strlen(standards[i][1]));
-        const char *colon = strrchr(r->out + r->last, ':');
-        if (colon) r->last = (size_t)(colon + 1 - r->out);
-        r->last_end = r->used;
-        r->at += 2;
-        return true;
-    }
-    return false;
+    if (!short_read(r, standards, sizeof standards / sizeof *standards, "")) return false;
+    const char *colon = strrchr(r->out + r->last, ':');
+    if (colon) r->last = (size_t)(colon + 1 - r->out);
+    return true;
 }
 
 static bool name_read(struct reader *r)
