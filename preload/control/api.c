@@ -50,12 +50,7 @@ static inline __attribute__((always_inline)) struct kp_thread *enter(int *err)
     return self;
 }
 
-static void leave(struct kp_thread *self)
-{
-    kp_signal_fence();
-    /* pairs with: the tick's kp_record_quiesce */
-    kp_store_release(&self->inside, 0);
-}
+static void leave(struct kp_thread *self) { kp_guard_leave(&(struct kp_guard){.thread = self}); }
 
 static struct kp_rec_op *range_put(struct kp_thread *self, const char *name)
 {
