@@ -86,6 +86,15 @@ static bool is_same(const struct kp_hang_process *a, const struct kp_hang_proces
     return true;
 }
 
+/* A hook of DDP goes on in a thread that runs collectives. One that waits there for a collective may stop its rank. */
+static void hooks_print(FILE *out, const struct kp_hang_process *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const struct kp_hang_thread *const t = &p->threads[i];
+        if (!t->is_main && t->frame_count && strstr(t->frames[0].file, "torch/distributed/")) thread_print(out, t);
+    }
+}
+
 static void others_print(FILE *out, const struct kp_hang *h, const struct kp_hang_verdict *v)
 {
     bool *const told = kp_kineto_zeros(h->count + 1, sizeof *told), *const now =
@@ -102,6 +111,7 @@ static void others_print(FILE *out, const struct kp_hang *h, const struct kp_han
         facts_print(out, &h->of[i]);
         fputc('\n', out);
         if (spot.thread) thread_print(out, spot.thread);
+        if (spot.within) hooks_print(out, &h->of[i]);
     }
     free(told);
     free(now);

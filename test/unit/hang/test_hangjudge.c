@@ -239,6 +239,34 @@ static void ranks_in_one_collective_at_different_lines_are_told_by_line(void **s
     for (int rank = 0; rank < 4; rank++) assert_false(verdict.accused[rank]);
 }
 
+/* Where backward waits for a hook of DDP that waits in a thread of gloo's; a thread that writes a log is none. */
+static void a_hook_that_waits_beside_a_collective_is_printed(void **state)
+{
+    static const char *const collectives[] = {
+        "[{\"name\":\"gloo:all_reduce\",\"begun\":30,\"ended\":28,\"since_ms\":7000}]", "[]"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char lists[160];
+        snprintf(lists, sizeof lists, ",\"rank\":0,\"size\":2,\"collectives\":%s", collectives[i]);
+        judged_alone(
+            "backward", "\"call\":\"futex\",\"words\":\"waits for another thread\"",
+            ",{\"tid\":7,\"name\":\"pt_gloo_runloop\",\"words\":\"waits for another thread\",\"call\":\"futex\","
+            "\"python\":[{\"file\":\"/site-packages/torch/distributed/powerSGD_hook.py\",\"line\":589,"
+            "\"function\":\"compute_qs\"}]},{\"tid\":8,\"name\":\"python\",\"words\":\"sleeps\",\"python\":["
+            "{\"file\":\"/site-packages/tensorboard/writer.py\",\"line\":3,\"function\":\"run\"}]}",
+            lists);
+        verdict.accused[0] = false;
+        char *const out = printed(kp_hang_print);
+        const char *const hook = strstr(out, "  thread 7 (pt_gloo_runloop): waits for another thread (futex)\n");
+        assert_true((hook != NULL) == (i == 0));
+        if (hook) assert_non_null(strstr(hook, "powerSGD_hook.py:589 compute_qs\n"));
+        assert_null(strstr(out, "thread 8"));
+        free(out);
+        kp_hang_verdict_fini(&verdict);
+        kp_hang_fini(&hang);
+    }
+}
+
 /* Ranks of one process group call as often. Another group, or a call that was left out, makes the numbers differ. */
 static void ranks_in_different_calls_of_one_collective_are_told_by_number_and_none_is_accused(void **state)
 {
@@ -345,6 +373,7 @@ int main(void)
         cmocka_unit_test_teardown(a_rank_in_another_collective_than_the_rest_is_accused_alone, teardown),
         cmocka_unit_test_teardown(two_ranks_in_two_collectives_are_both_named, teardown),
         cmocka_unit_test_teardown(ranks_in_one_collective_at_different_lines_are_told_by_line, teardown),
+        cmocka_unit_test_teardown(a_hook_that_waits_beside_a_collective_is_printed, teardown),
         cmocka_unit_test_teardown(ranks_in_different_calls_of_one_collective_are_told_by_number_and_none_is_accused,
                                   teardown),
         cmocka_unit_test_teardown(messages_between_two_ranks_are_not_compared_by_number, teardown),
