@@ -68,14 +68,15 @@ static const char *most_text(const struct kp_costrules *x, const struct hot *of,
 {
     const double threads = x->out->steps && x->out->step_threads > 1 ? (double)x->out->step_threads : 1;
     const char *text = "";
-    bool has_backward = false, is_beside = false;
+    double all = 0;
+    bool has_backward = false;
     for (size_t i = 0; i < count && i < LINES_SHOWN; i++) {
         const double share = of[i].ns / all_ns / threads;
         if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
         text =
             KP_TEXT("%s%s%s %.0f %%", text, *text ? ", " : "", kp_kineto_text(x->tree->trace, of[i].name), 100 * share);
         has_backward |= of[i].backward_ns > 0;
-        is_beside |= share > 1.005;
+        all += share;
     }
     const char *const of_what = x->out->steps               ? "a step"
                                 : kp_costrules_has_calls(x) ? "the recorded time"
@@ -85,7 +86,7 @@ static const char *most_text(const struct kp_costrules *x, const struct hot *of,
         return KP_TEXT("most of the time of the %zu threads that run steps%s: %s", x->out->step_threads,
                        has_backward ? ", lines with their backward" : "", text);
     return KP_TEXT("most of %s%s%s: %s", of_what, has_backward ? ", lines with their backward" : "",
-                   is_beside ? ", on several threads at once" : "", text);
+                   all > 1.005 ? ", on several threads at once" : "", text);
 }
 
 /* The line that has the most of what is in no part of a training: such a line has no backward. */

@@ -88,6 +88,24 @@ static void more_than_a_step_is_said_to_be_on_several_threads(void **state)
     assert_string_equal(advise(t).most, "most of a step, on several threads at once: aten::mm 160 %");
 }
 
+/* As of a thread that prepares the next batch: no line has more than the step. */
+static void lines_of_more_than_a_step_together_are_on_several_threads(void **state)
+{
+    for (int beside = 30; beside >= 10; beside -= 20) {
+        struct little *const t = *state;
+        for (int step = 0; step < 3; step++) {
+            step_event(t, step);
+            event(t, "cpu_op", "aten::mm", 1, 100 * step, 80, "");
+            event(t, "cpu_op", "aten::sort", 2, 100 * step, beside, "");
+        }
+        assert_string_equal(advise(t).most, beside > 20 ? "most of a step, on several threads at once: aten::mm 80 %, "
+                                                          "aten::sort 30 %"
+                                                        : "most of a step: aten::mm 80 %, aten::sort 10 %");
+        little_teardown(state);
+        little_setup(state);
+    }
+}
+
 /* As a recording without a schedule has it, of a program without an optimizer. */
 static void without_steps_the_shares_are_of_the_recorded_time(void **state)
 {
@@ -112,6 +130,7 @@ int main(void)
         LITTLE(a_collective_beside_the_step_is_no_operator_of_it),
         LITTLE(a_line_has_of_its_collectives_what_runs_beside_no_op),
         LITTLE(more_than_a_step_is_said_to_be_on_several_threads),
+        LITTLE(lines_of_more_than_a_step_together_are_on_several_threads),
         LITTLE(the_lines_with_most_time_are_told_with_their_backward),
         LITTLE(a_line_with_less_than_a_twentieth_is_left_out),
         LITTLE(without_lines_operators_are_told_and_no_marker),
