@@ -91,8 +91,9 @@ void kp_applied_item(const struct kp_applied *list, uint32_t at, struct kp_appli
 /* lastexception.c, any thread: Python's main thread is to note the exception that ends the program, whether or not
  * anything is recorded. False: not asked yet. */
 bool kp_lastexception_ask(void);
-/* At exit, or before _exit: if sys.exit() asked for this status, the exception that it handled ends the program.
- * Returns " at train.py:41 main", the line that called it, or "". */
+/* At exit, or before _exit: if a SystemExit asked for this status, the exception that was handled ends the program.
+ * Returns " at train.py:41 main (in argparse.py:2640 exit)", the line that made it, or "". */
+enum { KP_LASTEXCEPTION_PLACE = 400 };
 const char *kp_lastexception_leave(int status);
 
 /*

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lastexception.c - notes the exception that ends the program, and the line that calls sys.exit()
+ * lastexception.c - notes the exception that ends the program, and the line that calls sys.exit() or raises SystemExit
  *
  * Called by: distributed.c and ctl.c (both add the watch), CPython before it calls sys.excepthook, in place of
- *            three functions of sys, with the GIL; exit.c, execs.c and childends.c at the end. Cold.
- * Owns:      what sys.exit() said last; the pointers by which CPython calls those three
+ *            three functions of sys and where a SystemExit is made, with the GIL; exit.c, execs.c and childends.c at
+ *            the end. Cold.
+ * Owns:      what SystemExit said last; the pointers by which CPython calls those four
  * Locks:     the GIL
  * Memory:    none
  * On fail:   neither the trace nor HOST_PID.ends says how the program ended
@@ -13,7 +14,8 @@
  * CPython tells its audit hooks of an exception that nothing caught (PEP 578), before it prints it. An exception that
  * some frame caught and printed begins within that frame's callers, so it ends no program. Yet one for which a handler
  * calls sys.exit() with a status does, as that of a function which torch starts as a process. The one that a process of
- * multiprocessing prints ends that process. See decisions/204.
+ * multiprocessing prints ends that process. exit(), quit() and `raise` make a SystemExit without sys.exit(): it is seen
+ * where the object is made. See decisions/204 and 205.
  */
 #include <string.h>
 #include <unistd.h>
@@ -30,13 +32,14 @@
 #include "collector/base/kp_poison.h"
 
 enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3 }; /* the event of sys.excepthook has hook, type, value, trace */
-enum { METHOD_OF = 16 };
+enum { METHOD_OF = 16, TUPLE_COUNT = 16, TYPE_NAME = 24, TYPE_INIT = 296, WRAPPED = 48 };
+enum { FILE_MOST = 100, FUNCTION_MOST = 60 };
 
 struct last_leaving {
     int status; /* 0: nothing was said */
     bool has_exception;
-    char place[480];                   /* " at train.py:41 main"; "": no line of the program's own */
-    struct kp_run_exception exception; /* which was handled */
+    char place[KP_LASTEXCEPTION_PLACE]; /* " at train.py:41 main (in argparse.py:2640 exit)"; "": not known */
+    struct kp_run_exception exception;  /* which was handled */
 };
 static struct last_leaving leaving;
 
@@ -107,20 +110,65 @@ static void leaving_take(struct last_leaving *next)
     leaving = *next;
 }
 
-static void exit_note(void *said)
+static size_t frame_put(char *out, size_t bytes, const char *before, const struct kp_pywhere_frame *at)
+{
+    const char *const file = kp_pysite_file(at->file);
+    const int most = (int)strnlen(file, FILE_MOST), function_most = (int)strnlen(at->function, FUNCTION_MOST);
+    return kp_fmt(out, bytes, "%s%.*s:%d %.*s", before, most, file, at->line, function_most, at->function);
+}
+
+/* exit() and quit() of Python's site are as good as a statement. */
+static bool is_of_site(const char *file) { return strstr(file, "_sitebuiltins") != NULL; }
+
+/* The program's own line, and the library's that it called. Python's own main (multiprocessing) is neither. */
+static void place_make(struct last_leaving *next)
+{
+    struct kp_pywhere_frame own, at;
+    char *const out = next->place;
+    const size_t room = sizeof next->place;
+    const bool has_own = kp_pywhere_own(&own), has_any = kp_pywhere_here(&at) && !is_of_site(at.file);
+    size_t n = has_own ? frame_put(out, room, " at ", &own) : 0;
+    out[n] = '\0';
+    if (*out && !next->exception.is_own) /* of a library: which of the program's lines called it? */
+        kp_fmt(next->exception.place, sizeof next->exception.place, "%s", out + sizeof " at " - 1);
+    if (!has_any || kp_pyfile_is_own(at.file)) return;
+    if (!has_own && (at.file[0] == '<' || strstr(at.file, "-packages/"))) (void)frame_put(out, room, " at ", &at);
+    if (!has_own || at.file[0] == '<') return;
+    n += frame_put(out + n, room - n, " (in ", &at);
+    if (n < room) kp_fmt(out + n, room - n, ")");
+}
+
+static bool is_in_main(void) { return kp_io_tid() == (uint32_t)getpid(); } /* in another thread it ends that */
+
+static void leaving_note(int status)
 {
     static struct last_leaving next; /* with the GIL */
-    struct kp_pywhere_frame at;
-    next.status = status_of(said);
-    next.place[0] = '\0';
-    if (!next.status || kp_io_tid() != (uint32_t)getpid()) return; /* in another thread it ends that */
+    next.status = status;
+    if (!status) return;
     next.has_exception = handled_read(&next.exception);
     kp_pysite_prepare_once();
-    if (kp_pywhere_own(&at))
-        kp_fmt(next.place, sizeof next.place, " at %s:%d %s", kp_pysite_file(at.file), at.line, at.function);
-    if (*next.place && !next.exception.is_own) /* of a library: which of the program's lines called it? */
-        kp_fmt(next.exception.place, sizeof next.exception.place, "%s", next.place + sizeof " at " - 1);
+    place_make(&next);
     leaving_take(&next);
+}
+
+/* sys.exit() has a SystemExit made with its status: now, or before 3.12 once a frame handles it. */
+static int made_next = -1; /* that status; -1: none */
+
+static void exit_note(void *said)
+{
+    if (!is_in_main()) return;
+    made_next = status_of(said);
+    leaving_note(made_next);
+}
+
+static void made_note(void *args)
+{
+    const intptr_t count = (intptr_t)kp_python_at(args, TUPLE_COUNT);
+    if (!is_in_main()) return;
+    const int status = status_of(count == 1 ? kp_python_api.tuple_item(args, 0) : count ? args : NULL);
+    const bool is_of_exit = status == made_next;
+    made_next = -1;
+    if (!is_of_exit) leaving_note(status);
 }
 
 /* Python's own main of a process (multiprocessing) prints it, and ends with status 1. */
@@ -160,6 +208,40 @@ static void *tap_exception(void *module, void *args, void *count)
     return real_exception(module, args, count);
 }
 
+/* SystemExit's own. */
+typedef int (*init_fn)(void *self, void *args, void *named);
+static init_fn real_init;
+static int tap_init(void *self, void *args, void *named)
+{
+    if (kp_run_is_owner()) inside(made_note, args);
+    return real_init(self, args, named);
+}
+
+static void init_poke(void *place)
+{
+    const init_fn ours = tap_init;
+    init_fn now;
+    memcpy(&now, place, sizeof now);
+    if (!real_init) real_init = now;
+    if (now && now == real_init) (void)kp_io_poke(place, &ours, sizeof ours);
+}
+
+/* `__init__` of the class is what classes of the program get that come from it, or call by super(). It wraps the same
+ * function, which tells that the offsets are those of this Python. */
+static void init_tap_set(void)
+{
+    void *const *const type = kp_python_api.system_exit;
+    if (!type || !*type || strcmp(kp_python_at(*type, TYPE_NAME), "SystemExit") != 0) return;
+    void *const method = kp_python_api.member_get(*type, "__init__");
+    if (!method) return;
+    char *const slot = (char *)*type + TYPE_INIT, *const wrapped = (char *)method + WRAPPED;
+    if (strcmp(kp_pyobject_type(method), "wrapper_descriptor") == 0 && memcmp(slot, wrapped, sizeof(init_fn)) == 0) {
+        init_poke(slot);
+        init_poke(wrapped);
+    }
+    kp_python_api.drop(method);
+}
+
 /* `traceback` asks the last or, from 3.12 on, the one before. */
 static const struct {
     const char *name;
@@ -185,6 +267,7 @@ static void taps_set(void *unused)
 {
     (void)unused;
     for (size_t i = 0; kp_python_api.handled_get && i < sizeof taps / sizeof *taps; i++) tap_set(i);
+    if (kp_python_api.handled_get && kp_python_api.tuple_item) init_tap_set();
 }
 
 void kp_lastexception_watch(void)

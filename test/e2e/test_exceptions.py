@@ -2,6 +2,7 @@
 """How a Python program ended, as `kprof why` says it: what an exception came from, and who called sys.exit()."""
 import gzip
 import json
+import re
 import subprocess
 
 import pytest
@@ -24,10 +25,23 @@ ENDS = {  # script: (what ends it, and its line; what that came from)
     "def main(): sys.exit('loss is nan')\nfor i in range(99):\n    if i == 98: main()": ("exit status 1", "1 main", None),
     "def main():\n    try: {}['lr']\n    except KeyError: traceback.print_exc(); sys.exit(4)\nmain()": ('KeyError "lr"', "2 main", None),
     "import json\ntry: json.loads('{')\nexcept ValueError: sys.exit(4)": ('JSONDecodeError "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"', "2 <module>", None),
-    "try: sys.exit(5)\nexcept SystemExit: pass\ntry: {}['lr']\nexcept KeyError: pass\nraise SystemExit(6)": ("exit status 6", None, None),
+    "try: sys.exit(5)\nexcept SystemExit: pass\ntry: {}['lr']\nexcept KeyError: pass\nraise SystemExit(6)": ("exit status 6", "5 <module>", None),
     "try: sys.exit(5)\nexcept SystemExit as e: sys.exit(e.code)": ("exit status 5", "2 <module>", None),
     "sys.exit()": (None, None, None),
-    "import threading\ntry: {}['lr']\nexcept KeyError:\n    t = threading.Thread(target=lambda: sys.exit(6)); t.start(); t.join()\nraise SystemExit(6)": ("exit status 6", None, None),
+    "import threading\ntry: {}['lr']\nexcept KeyError:\n    t = threading.Thread(target=lambda: sys.exit(6)); t.start(); t.join()\nraise SystemExit(6)": ("exit status 6", "5 <module>", None),
+    "import threading\ndef ends(): raise SystemExit(6)\nt = threading.Thread(target=ends); t.start(); t.join()": (None, None, None),
+    "def main(): raise SystemExit(3)\nfor i in range(99):\n    if i == 98: main()": ("exit status 3", "1 main", None),
+    "def main(): raise SystemExit('loss is nan')\nmain()": ("exit status 1", "1 main", None),
+    "def main(): exit(3)\nmain()": ("exit status 3", "1 main", None),
+    "def main(): quit('bye')\nmain()": ("exit status 1", "1 main", None),
+    "class End(SystemExit): pass\ndef main(): raise End(7)\nmain()": ("exit status 7", "2 main", None),
+    "class End(SystemExit):\n    def __init__(self): super().__init__(7)\nraise End": ("exit status 7", "2 __init__", None),
+    "try: {}['lr']\nexcept KeyError as e: raise SystemExit(4) from e": ('KeyError "lr"', "1 <module>", None),
+    "SystemExit(6)\nraise SystemExit(5)": ("exit status 5", "2 <module>", None),
+    "try: sys.exit(5)\nexcept SystemExit as e: raise": ("exit status 5", "1 <module>", None),
+    "raise SystemExit": (None, None, None),
+    "import asyncio\nasync def main(): raise SystemExit(4)\nasyncio.run(main())": ("exit status 4", "2 main", None),
+    "import argparse\ndef main(): argparse.ArgumentParser().parse_args(['--x'])\nmain()": ("exit status 2", "2 main (in argparse.py:N exit)", None),
 }
 GROUP = "def a(): raise ValueError('empty')\ntry: a()\nexcept ValueError as e: raise ExceptionGroup('two', [e, KeyError()])"
 
@@ -41,7 +55,8 @@ def why(python, script, folder):
     said = harness.cli("why", folder)
     assert said.returncode == 0, said.stderr
     trace, = folder.glob("*.pt.trace.json.gz")
-    return said.stdout.splitlines()[0].partition(" ended by ")[2], json.loads(gzip.decompress(trace.read_bytes()))["kprof"]
+    line = re.sub(r"(\(in \S+\.py):\d+", r"\1:N", said.stdout.splitlines()[0])
+    return line.partition(" ended by ")[2], json.loads(gzip.decompress(trace.read_bytes()))["kprof"]
 
 
 @pytest.mark.parametrize("version", KNOWN)
@@ -51,11 +66,24 @@ def test_why_says_what_an_exception_came_from_and_who_left(mini, tmp_path, versi
     groups = {GROUP: ('ExceptionGroup "two"', "3 <module>", 'ValueError "empty" at {}:1 a')} if version not in KNOWN[:3] else {}
     for number, (end, (by, place, root)) in enumerate({**ENDS, **groups}.items()):
         script = mini(BEGINS + "".join(f"    {line}\n" for line in end.splitlines()), f"m{number}.py")
-        at = lambda text: text and f"{script.name}:{int(text.split()[0]) + LINES} {text.split()[1]}"
+        at = lambda text: text and f"{script.name}:{int(text.split()[0]) + LINES} {text.partition(' ')[2]}"
         said, facts = why(PYTHONS[version], script, tmp_path / f"out{number}")
         came = root and (root if "{}" not in root else f"{root.split('{}')[0]}{at(root.split('{}:')[1])}")
         assert said == (by and f"{by}{f' at {at(place)}' if place else ''}{f' (caused by {came})' if came else ''}{' before its first step' if 'exit status' in by else ''}" or "itself"), (end, said)
         assert facts.get("exception_root") == came, end
+
+
+LIBRARY = "import sys\ndef run(how):\n    if how == 'raise': raise SystemExit(3)\n    sys.exit(3)\n"
+PROGRAM = "import sys; sys.path.insert(0, {!r})\nfor _ in range(4): op(b'aten::linear')\nimport lib\ndef main(): lib.run({!r})\nmain()"
+
+
+@pytest.mark.parametrize("how", ["raise", "exit"])
+def test_a_library_that_ends_the_program_stands_behind_the_program_s_own_line(how, mini, tmp_path):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "lib.py").write_text(LIBRARY)
+    said, facts = why(harness.PYTHON, mini(PROGRAM.format(str(folder), how)), tmp_path / "out")
+    assert said == "exit status 3 at mini.py:6 main (in lib.py:N run) before its first step" and "exception" not in facts
 
 
 def test_a_process_of_multiprocessing_says_what_ended_it(mini, tmp_path):
