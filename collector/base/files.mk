@@ -5,8 +5,8 @@ SRC_base += collector/base/config.c collector/base/distance.c collector/base/jso
 UNIT_base := test/unit/base/test_arena.c test/unit/base/test_clock.c test/unit/base/test_fmt.c test/unit/base/test_gate.c \
              test/unit/base/test_hash.c test/unit/base/test_io_apart.c test/unit/base/test_io.c test/unit/base/test_log.c
 UNIT_base += test/unit/base/test_config.c test/unit/base/test_jsonread.c test/unit/base/test_jsonvalue.c test/unit/base/test_rank.c
-SRC_base += collector/base/helper_threads.c collector/base/filecheck.c collector/base/elffile.c collector/base/modulepath.c collector/base/traceback.c
-UNIT_base += test/unit/base/test_helper_threads.c test/unit/base/test_filecheck.c test/unit/base/test_traceback.c
+SRC_base += collector/base/helper_threads.c collector/base/filecheck.c collector/base/elffile.c collector/base/modulepath.c collector/base/traceback.c collector/base/exceptiontext.c collector/base/signalname.c
+UNIT_base += test/unit/base/test_helper_threads.c test/unit/base/test_filecheck.c test/unit/base/test_traceback.c test/unit/base/test_exceptiontext.c test/unit/base/test_signalname.c
 SRC_base += collector/base/sigblock.c collector/base/fail.c collector/base/cuptirule.c collector/base/idtable.c
 UNIT_base += test/unit/base/test_sigblock.c test/unit/base/test_fail.c test/unit/base/test_cuptirule.c
 UNIT_base += test/unit/base/test_sort.c test/unit/base/test_search.c test/unit/base/test_idtable.c test/unit/base/test_utf8.c

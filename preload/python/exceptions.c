@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "collector/base/kp_exceptiontext.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_lostpeer.h"
 #include "collector/base/kp_path.h"
@@ -95,31 +96,6 @@ static const char *text_of(const void *type, const void *value)
     return text ? text : "";
 }
 
-/*
- * Behind where in their own source libraries of C++ were: "[/x/gloo/transport/tcp/pair.cc:547] " of gloo, and
- * "[enforce fail at alloc_cpu.cpp:127] err == 0. " of c10.
- */
-static const char *said_of(const char *text)
-{
-    const char *const end = *text == '[' ? strstr(text, "] ") : NULL, *const source = end ? strstr(text, ".c") : NULL;
-    if (!source || source > end) return text;
-    const char *const condition = strncmp(text, "[enforce fail at ", 17) == 0 ? strstr(end, ". ") : NULL;
-    return condition && condition[2] ? condition + 2 : end + 2;
-}
-
-/* Copies its first line, or the begin of it. */
-static void text_copy(char out[KP_ENDS_TEXT_BYTES], const char *text)
-{
-    text = said_of(text + strspn(text, " \t\r\n"));
-    size_t n = strcspn(text, "\r\n");
-    const bool is_cut = n > KP_ENDS_TEXT_MOST;
-    if (is_cut) n = KP_ENDS_TEXT_MOST;
-    while (is_cut && n && ((unsigned char)text[n] & 0xc0) == 0x80) n--;
-    kp_fmt(out, KP_ENDS_TEXT_BYTES, "%.*s%s", (int)n, text, is_cut ? "..." : "");
-    for (char *c = out; *c; c++)
-        if (*c == '\t') *c = ' ';
-}
-
 static const char *name_of(const void *type)
 {
     const char *const full = kp_python_at(type, TYPE_NAME), *const dot = strrchr(full, '.');
@@ -166,7 +142,7 @@ static const void *root_of(const void *value)
 static void root_put(struct kp_run_exception *out, const char *name, const char *text, const char *place)
 {
     char said[KP_ENDS_TEXT_BYTES];
-    text_copy(said, text);
+    kp_exceptiontext_copy(said, sizeof said, text);
     kp_fmt(out->root, sizeof out->root, "%s%s%s%s%s%.*s", name, *said ? " \"" : "", said, *said ? "\"" : "",
            *place ? " at " : "", (int)strnlen(place, ROOT_PLACE_MOST), place);
 }
@@ -206,7 +182,7 @@ bool kp_exception_read(struct kp_run_exception *out, const void *type, const voi
     out->is_own = is_own(file_of(at));
     place_put(out->place, sizeof out->place, at);
     const char *const text = text_of(type, value);
-    text_copy(out->text, text);
+    kp_exceptiontext_copy(out->text, sizeof out->text, text);
     out->has_lost_peer = kp_lostpeer_is(out->name, text);
     if (value && kp_python_at(value, TYPE_OF) == type) root_find(out, value);
     return true;

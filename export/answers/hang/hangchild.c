@@ -7,6 +7,7 @@
 
 #include "collector/base/kp_crash.h"
 #include "collector/base/kp_path.h"
+#include "collector/base/kp_signalname.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"
@@ -51,7 +52,7 @@ static void end_put(FILE *out, int status)
     char name[16];
     if (status < 0) fputs("has ended", out);
     else if (WIFSIGNALED(status))
-        fprintf(out, "was killed by %s", kp_ended_signal_name(WTERMSIG(status), name, sizeof name));
+        fprintf(out, "was killed by %s", kp_signalname_put(WTERMSIG(status), name, sizeof name));
     else fprintf(out, "has ended with status %d", WEXITSTATUS(status));
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/base/kp_signalname.h"
 #include "collector/format/kp_format.h"
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/trace_source.h"
@@ -98,8 +99,7 @@ bool kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *no
     if (note->lacked_memory)
         snprintf(lacked, sizeof lacked, "ended_without_memory=1\nended_may_have=%llu\n",
                  (unsigned long long)note->may_have);
-    snprintf(line, sizeof line, "ended_by=%s\n%s%s", kp_ended_signal_name(note->signal, name, sizeof name), lacked,
-             times);
+    snprintf(line, sizeof line, "ended_by=%s\n%s%s", kp_signalname_put(note->signal, name, sizeof name), lacked, times);
     snprintf(of, sizeof of, "_%ld.", (long)pid);
     for (const struct dirent *entry; names && (entry = readdir(names));) {
         has_any |= strstr(entry->d_name, of) != NULL;

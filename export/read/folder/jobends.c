@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_path.h"
+#include "collector/base/kp_signalname.h"
 #include "collector/format/kp_ends.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/kineto_facts.h"
@@ -53,7 +54,7 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host, lon
     e.is_own = parts == 5;
     snprintf(e.host, sizeof e.host, "%s", host);
     if (e.is_pending) e.by[0] = '\0';
-    else if (WIFSIGNALED(status)) (void)kp_ended_signal_name(WTERMSIG(status), e.by, sizeof e.by);
+    else if (WIFSIGNALED(status)) (void)kp_signalname_put(WTERMSIG(status), e.by, sizeof e.by);
     else if (status) snprintf(e.by, sizeof e.by, "exit status %d", WEXITSTATUS(status));
     at += *at == '\t';
     exception_take(&at, &e);

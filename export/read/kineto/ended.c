@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/base/kp_crash.h"
+#include "collector/base/kp_signalname.h"
 #include "export/read/kineto/kineto_facts.h"
 
 bool kp_ended_early(const struct kp_kineto *trace)
@@ -83,7 +84,7 @@ const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
     const char *const text = kp_ended_exception(trace) ? kp_kineto_fact(trace, "kprof.exception_text") : NULL;
     const char *const child = kp_kineto_fact(trace, KP_ENDED_CHILD);
     char quoted[KP_ENDED_TEXT_BYTES];
-    snprintf(out, bytes, "%s%.160s%s%s%.160s%s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "",
+    snprintf(out, bytes, "%s%.400s%s%s%.160s%s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "",
              kp_ended_text(quoted, sizeof quoted, text), child ? " (its child process " : "", child ? child : "",
              child ? ")" : "");
     return out;
@@ -91,8 +92,8 @@ const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
 
 const char *kp_ended_word(const struct kp_kineto *trace)
 {
-    const char *const signal = kp_ended_signal(trace);
-    return !kp_ended_exception(trace) && signal && strcmp(signal, "SIGKILL") == 0 ? "killed" : "ended";
+    const char *const by = kp_ended_by(trace);
+    return by && kp_signalname_number(by) == SIGKILL ? "killed" : "ended";
 }
 
 const char *kp_ended_remark(const struct kp_kineto *trace)
@@ -118,27 +119,4 @@ const char *kp_ended_recorded(char *out, size_t bytes, const struct kp_kineto *t
     return out;
 }
 
-static const struct {
-    int number;
-    const char *name;
-} signals[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
-               {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-               {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
-               {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
-               {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
-
-const char *kp_ended_signal_name(int number, char *room, size_t bytes)
-{
-    snprintf(room, bytes, "signal %d", number);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (signals[i].number == number) snprintf(room, bytes, "%s", signals[i].name);
-    return room;
-}
-
-bool kp_ended_by_crash(const char *by)
-{
-    for (size_t i = 0; by && i < sizeof signals / sizeof *signals; i++)
-        if (strcmp(by, signals[i].name) == 0 || kp_ended_says_more(by, signals[i].name))
-            return kp_crash_is(signals[i].number);
-    return false;
-}
+bool kp_ended_by_crash(const char *by) { return by && kp_crash_is(kp_signalname_number(by)); }

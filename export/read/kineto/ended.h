@@ -28,7 +28,7 @@ bool kp_ended_badly(const struct kp_kineto *trace);
 /* Writes "by SIGKILL", or that where it is not noted: behind "killed" or "ended"; and which child crashed shortly
  * before. Returns `out`. */
 const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace);
-enum { KP_ENDED_WAY_BYTES = 540 };
+enum { KP_ENDED_WAY_BYTES = 780 };
 /* Writes an exception's text behind a blank and in quotes, and a remark where it hides what happened; "" for "" or
  * NULL. Returns `out`. */
 const char *kp_ended_text(char *out, size_t bytes, const char *text);
@@ -52,8 +52,6 @@ enum { KP_ENDED_RECORDED_BYTES = 64 };
 /* A remark in parentheses, with a blank before: the kernel lacked memory. "": none. */
 const char *kp_ended_remark(const struct kp_kineto *trace);
 
-/* Writes "SIGSEGV", or "signal 40". Returns it. */
-const char *kp_ended_signal_name(int number, char *room, size_t bytes);
 /* Is that the name of a signal of a crash (kp_crash.h)? NULL: no. */
 bool kp_ended_by_crash(const char *by);
 
