@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "collector/base/kp_hot.h"
@@ -93,7 +94,6 @@ void kp_applied_item(const struct kp_applied *list, uint32_t at, struct kp_appli
 bool kp_lastexception_ask(void);
 /* At exit, or before _exit: if a SystemExit asked for this status, the exception that was handled ends the program.
  * Returns " at train.py:41 main (in argparse.py:2640 exit)", the line that made it, or "". */
-enum { KP_LASTEXCEPTION_PLACE = 400 };
 const char *kp_lastexception_leave(int status);
 
 /*
@@ -120,6 +120,11 @@ void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_
 /* The innermost frame of the calling thread, which may be in a signal handler. False: it has none that can be read. */
 bool kp_pywhere_here(struct kp_pywhere_frame *out);
 bool kp_pywhere_own(struct kp_pywhere_frame *out); /* the innermost of the program's own */
+/* endplace.c: writes the calling thread's " at train.py:12 main", and behind it " (in argparse.py:2620 exit)" if it
+ * runs a library; "": none that can be read. Also in a signal handler. */
+#define KP_ENDPLACE_WITHIN " (in "
+enum { KP_ENDPLACE_BYTES = 400 };
+void kp_endplace_put(char *out, size_t bytes);
 /* A thread of a child with the same interpreter; `tid` is `pid` of its main one. No frame: it cannot be read. True: the
  * child was forked and runs no other program. */
 bool kp_pywhere_child(uint32_t pid, uint32_t tid, struct kp_pywhere_stack *out);

@@ -25,17 +25,20 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_crash.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
+#include "collector/base/kp_signalname.h"
 #include "collector/format/kp_ends.h"
 #include "collector/record/kp_record.h"
 #include "preload/finish/childends.h"
+#include "preload/finish/thrown.h"
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
-enum { EXEC_BYTES = 160, WAIT_MS = 100 };
+enum { EXEC_BYTES = 480, HOW_BYTES = 240, WAIT_MS = 100 };
 
 static char word[EXEC_BYTES];
 static int word_status;
@@ -84,20 +87,14 @@ static int came_back(int rc)
     return rc;
 }
 
-/* multiprocessing's own call, behind the function of a process that it forked. */
-static bool is_of_process(const struct kp_pywhere_frame *at) { return strstr(at->file, "/multiprocessing/popen_fork"); }
-
 /* "_exit with status 3 at train.py:41 main", and whether another thread than the main one calls it. */
 static void leave_note(const char *how, int status)
 {
     char text[EXEC_BYTES];
-    struct kp_pywhere_frame at;
-    const bool has_place = kp_pywhere_here(&at) && !is_of_process(&at);
+    char place[KP_ENDPLACE_BYTES];
     const char *const beside = kp_io_tid() == (uint32_t)getpid() ? "" : " (not the main thread)";
-    size_t n = kp_fmt(text, sizeof text, "%s", how);
-    if (has_place && n < sizeof text)
-        n += kp_fmt(text + n, sizeof text - n, " at %s:%d %s", kp_path_base(at.file), at.line, at.function);
-    if (n < sizeof text) kp_fmt(text + n, sizeof text - n, "%s", beside);
+    kp_endplace_put(place, sizeof place);
+    kp_fmt(text, sizeof text, "%s%s%s", how, place, beside);
     note(text, status);
 }
 
@@ -123,9 +120,11 @@ static bool is_watchdog(void)
     return bytes > 0 && strncmp(name, "pt_nccl_", 8) == 0;
 }
 
+static bool is_noting(void) { return kp_run_is_active() && kp_run_is_owner(); }
+
 static void fail_note(const char *how)
 {
-    if (!kp_run_is_active() || !kp_run_is_owner()) return;
+    if (!is_noting()) return;
     if (is_watchdog()) note(KP_ENDS_WATCHDOG, SIGABRT);
     else leave_note(how, SIGABRT);
 }
@@ -133,7 +132,10 @@ static void fail_note(const char *how)
 static void (*real_fail)(void);
 static _Noreturn void tap_fail(void)
 {
-    fail_note("SIGABRT");
+    char how[HOW_BYTES] = "SIGABRT", thrown[HOW_BYTES - sizeof "SIGABRT of "] = "";
+    if (is_noting()) kp_thrown_put(thrown, sizeof thrown, __builtin_return_address(0));
+    if (*thrown) kp_fmt(how, sizeof how, "SIGABRT of %s", thrown);
+    fail_note(how);
     real_fail();
     __builtin_unreachable();
 }
@@ -141,10 +143,25 @@ static _Noreturn void tap_fail(void)
 static void (*real_assertion)(const char *what, const char *file, unsigned line, const char *function);
 static _Noreturn void tap_assertion(const char *what, const char *file, unsigned line, const char *function)
 {
-    char how[EXEC_BYTES / 2];
+    char how[HOW_BYTES];
     kp_fmt(how, sizeof how, "SIGABRT of assert() in %s:%u", file ? kp_path_base(file) : "?", line);
     fail_note(how);
     real_assertion(what, file, line, function);
+    __builtin_unreachable();
+}
+
+void kp_execs_signal(int number)
+{
+    char how[sizeof "signal 64"];
+    if (kp_crash_is(number) && is_noting()) leave_note(kp_signalname_put(number, how, sizeof how), number);
+}
+
+/* Called by functions of the program that find what lies behind their frame overwritten. glibc aborts then. */
+static void (*real_smashed)(void);
+static _Noreturn void tap_smashed(void)
+{
+    fail_note("SIGABRT of stack smashing");
+    real_smashed();
     __builtin_unreachable();
 }
 
@@ -210,4 +227,5 @@ const struct kp_tap_row kp_execs_rows[KP_EXECS_ROWS] = {
     KP_TAP_ROW("_Exit", leave),
     KP_TAP_ROW("abort", fail),
     KP_TAP_ROW("__assert_fail", assertion),
+    KP_TAP_ROW("__stack_chk_fail", smashed),
 };

@@ -7,6 +7,8 @@ SRC_finish := \
     preload/finish/finish.c \
     preload/finish/newest.c \
     preload/finish/spools.c \
+    preload/finish/thrown.c \
     preload/finish/tracewrite.c
 UNIT_finish := \
-    test/unit/finish/test_newest.c
+    test/unit/finish/test_newest.c \
+    test/unit/finish/test_thrown.c

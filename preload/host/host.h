@@ -7,7 +7,7 @@
 
 #include "preload/hook/hook.h"
 
-enum { KP_SOLO_MORE = 20 };
+enum { KP_SOLO_MORE = 21 };
 /* Installs the taps, those of confine.c and `count` rows more, at most KP_SOLO_MORE, before the first helper thread is
  * made. Rules as for kp_hook_add_taps. */
 void kp_solo_install(const struct kp_tap_row *more, uint32_t count);

@@ -33,13 +33,12 @@
 
 enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3 }; /* the event of sys.excepthook has hook, type, value, trace */
 enum { METHOD_OF = 16, TUPLE_COUNT = 16, TYPE_NAME = 24, TYPE_INIT = 296, WRAPPED = 48 };
-enum { FILE_MOST = 100, FUNCTION_MOST = 60 };
 
 struct last_leaving {
     int status; /* 0: nothing was said */
     bool has_exception;
-    char place[KP_LASTEXCEPTION_PLACE]; /* " at train.py:41 main (in argparse.py:2640 exit)"; "": not known */
-    struct kp_run_exception exception;  /* which was handled */
+    char place[KP_ENDPLACE_BYTES];     /* " at train.py:41 main (in argparse.py:2640 exit)"; "": not known */
+    struct kp_run_exception exception; /* which was handled */
 };
 static struct last_leaving leaving;
 
@@ -110,32 +109,13 @@ static void leaving_take(struct last_leaving *next)
     leaving = *next;
 }
 
-static size_t frame_put(char *out, size_t bytes, const char *before, const struct kp_pywhere_frame *at)
+/* A handled exception may be a library's: which of the program's lines called that? */
+static void line_take(struct kp_run_exception *e, const char *place)
 {
-    const char *const file = kp_pysite_file(at->file);
-    const int most = (int)strnlen(file, FILE_MOST), function_most = (int)strnlen(at->function, FUNCTION_MOST);
-    return kp_fmt(out, bytes, "%s%.*s:%d %.*s", before, most, file, at->line, function_most, at->function);
-}
-
-/* exit() and quit() of Python's site are as good as a statement. */
-static bool is_of_site(const char *file) { return strstr(file, "_sitebuiltins") != NULL; }
-
-/* The program's own line, and the library's that it called. Python's own main (multiprocessing) is neither. */
-static void place_make(struct last_leaving *next)
-{
-    struct kp_pywhere_frame own, at;
-    char *const out = next->place;
-    const size_t room = sizeof next->place;
-    const bool has_own = kp_pywhere_own(&own), has_any = kp_pywhere_here(&at) && !is_of_site(at.file);
-    size_t n = has_own ? frame_put(out, room, " at ", &own) : 0;
-    out[n] = '\0';
-    if (*out && !next->exception.is_own) /* of a library: which of the program's lines called it? */
-        kp_fmt(next->exception.place, sizeof next->exception.place, "%s", out + sizeof " at " - 1);
-    if (!has_any || kp_pyfile_is_own(at.file)) return;
-    if (!has_own && (at.file[0] == '<' || strstr(at.file, "-packages/"))) (void)frame_put(out, room, " at ", &at);
-    if (!has_own || at.file[0] == '<') return;
-    n += frame_put(out + n, room - n, " (in ", &at);
-    if (n < room) kp_fmt(out + n, room - n, ")");
+    const char *const within = strstr(place, KP_ENDPLACE_WITHIN);
+    const char *const line = place + sizeof " at " - 1;
+    if (*place && !e->is_own)
+        kp_fmt(e->place, sizeof e->place, "%.*s", (int)(within ? within - line : (long)strlen(line)), line);
 }
 
 static bool is_in_main(void) { return kp_io_tid() == (uint32_t)getpid(); } /* in another thread it ends that */
@@ -147,7 +127,8 @@ static void leaving_note(int status)
     if (!status) return;
     next.has_exception = handled_read(&next.exception);
     kp_pysite_prepare_once();
-    place_make(&next);
+    kp_endplace_put(next.place, sizeof next.place);
+    if (next.has_exception) line_take(&next.exception, next.place);
     leaving_take(&next);
 }
 

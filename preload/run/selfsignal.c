@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selfsignal.c - says what is kept where the program ends itself by a signal, as Python does after Ctrl-C
+ * selfsignal.c - notes that the program ends itself by a signal, as Python does after Ctrl-C, and says what is kept
  *
  * Called by: host threads in kill and raise (taps, installed by single_thread.c)
  * Owns:      nothing
@@ -9,7 +9,8 @@
  * Safe in:   signal handlers yes: programs end themselves there; after fork and vfork: passes the call on
  *
  * Python turns SIGINT into KeyboardInterrupt, cleans up, and sends itself SIGINT with the default action, so that its
- * parent sees the signal. No exit handler runs then. The signal and its effect stay as they are: this logs a line.
+ * parent sees the signal. No exit handler runs then. The signal and its effect stay as they are: this logs a line. Of
+ * a signal of a crash it notes the line of Python: faulthandler ends a program so, too, once it has printed.
  */
 #include "preload/run/exit.h"
 
@@ -18,10 +19,12 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "collector/base/kp_crash.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_sigblock.h"
 #include "preload/run.h"
 #include "preload/finish/closingline.h"
+#include "preload/finish/execs.h"
 #include "preload/window/window.h"
 #include "collector/base/kp_poison.h"
 
@@ -33,11 +36,13 @@ static void look(int number)
     const int saved = errno;
     struct kp_sigblock_all signals;
     struct sigaction action;
-    if (!is_of_an_end(number)) return;
+    if (!is_of_an_end(number) && !kp_crash_is(number)) return;
     kp_sigblock_all_begin(&signals);
     if (signals.is_blocked && !sigismember(&signals.old_mask, number) && kp_run_is_active() && kp_run_is_owner() &&
-        kp_io_signal_action(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL)
-        kp_closingline_say_signal(number);
+        kp_io_signal_action(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+        if (is_of_an_end(number)) kp_closingline_say_signal(number);
+        else kp_execs_signal(number);
+    }
     kp_sigblock_all_end(&signals);
     errno = saved;
 }

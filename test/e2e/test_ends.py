@@ -12,6 +12,8 @@ EARLY = "the program (process N) ended without an exit (killed, or by os._exit) 
 GOOD = "the program ended by itself"
 LEFT = "the program (process N) ended by _exit with status 5 at threading.py:N run (not the main thread) after step 4"
 ABORTED = "the program (process N) ended by SIGABRT at threading.py:N run (not the main thread) after step 4"
+THROWN = {"runtime": 'std::runtime_error "no space"', "index": 'c10::IndexError "index 7 is out of bounds"', "alloc": "std::bad_alloc", "number": "i",
+          "both": "Both", "again": 'std::out_of_range "once more"', "joinable": "std::terminate()", "smash": "stack smashing"}
 EXECS = ["execl", "execlp", "execle", "execv", "execvp", "execvpe", "fexecve", "execveat"]  # of C; "exec" is Python's
 ENDS = {  # how it ends: without a parent that knows; where kprof run watches, the signal that it names
     "plain": (GOOD, None),
@@ -43,16 +45,24 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "abort_in_main": ("the program (process N) ended by SIGABRT at ends_alone.py:N aborts after step 4", "SIGABRT"),
     "assert": ("the program (process N) ended by SIGABRT of assert() in execs.c:N at ends_alone.py:N by_c after step 4", "SIGABRT"),
     "abort_by_name": (EARLY, "SIGABRT"),  # as dlsym finds it, so no call that can be seen
-    "thrown": ("the program (process N) ended by SIGABRT at ends_alone.py:N <lambda> after step 4", "SIGABRT"),
+    "thrown": ("the program (process N) ended by SIGABRT of std::terminate() at ends_alone.py:N <lambda> after step 4", "SIGABRT"),
+    **{f"throw_{how}": (f"the program (process N) ended by SIGABRT of {what} at ends_alone.py:N throws after step 4", "SIGABRT") for how, what in THROWN.items()},
+    "throw_thread": ('the program (process N) ended by SIGABRT of std::runtime_error "in a thread" (not the main thread) after step 4', "SIGABRT"),
+    "raised": ("the program (process N) ended by SIGFPE at ends_alone.py:N <lambda> after step 4", "SIGFPE"),
+    "killed": ("the program (process N) was killed by SIGKILL at ends_alone.py:N <lambda> after step 4", "SIGKILL"),
+    "kept": ("the program (process N) ended by exit status 9 at ends_alone.py:N <lambda> after step 4", None),
+    "fault_told": ("the program (process N) ended by SIGSEGV at ends_alone.py:N <lambda> (in ctypes/__init__.py:N string_at) after step 4", "SIGSEGV"),
     "fault": (EARLY, "SIGSEGV"),
-    "kill_at_exit": ("the program (process N) ended without an exit (killed, or by os._exit) after step 6", "SIGKILL"),
+    "kill_at_exit": ("the program (process N) was killed by SIGKILL after step 6", "SIGKILL"),
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
 def execs(torch_double):
-    """The functions of EXECS in C, beside the torch of one file."""
+    """The functions of EXECS in C, and those of THROWN in C++, beside the torch of one file."""
     subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-fPIC", "-shared", "-o", torch_double / "libexecs.so", harness.SCRIPTS / "cpp" / "execs.c"], check=True)
+    subprocess.run(["g++", "-O1", "-fPIC", "-shared", "-fstack-protector-all", "-pthread", "-o", torch_double / "libthrows.so",
+                    harness.SCRIPTS / "cpp" / "throws.cpp"], check=True)
 
 
 def why(tmp_path, torch_double, how, *flags, pause=0):
@@ -61,8 +71,8 @@ def why(tmp_path, torch_double, how, *flags, pause=0):
     harness.cli("run", *flags, "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, how, str(pause)))
     said = harness.cli("why", folder)
     assert said.returncode == 0, said.stderr
-    line = re.sub(r"(process |execs\.c:)\d+", r"\1N", said.stdout.splitlines()[0])
-    return re.sub(r"((?:_exit with status 5|exit status \d+|SIGABRT|execs\.c:N) at \w+\.py:)\d+", r"\1N", line)
+    line = re.sub(r"(process |execs\.c:|__init__\.py:)\d+", r"\1N", said.stdout.splitlines()[0])
+    return re.sub(r"((?:_exit with status 5|exit status \d+|SIG[A-Z]+|SIGABRT of [^:]+(?:::[^:]+)?|execs\.c:N) at \w+\.py:)\d+", r"\1N", line)
 
 
 @pytest.mark.parametrize("how", ENDS)
@@ -75,6 +85,13 @@ def test_a_killed_program_is_told_with_where_its_signal_is_known(tmp_path, torch
     harness.cli("run", "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, "fault", "0"))
     hint, = harness.cli("why", folder).stdout.splitlines()[1:]
     assert hint.startswith("  only its parent knows ")
+
+
+@pytest.mark.parametrize("how, is_told", [("abort_by_name", False), ("thrown", True), ("abort_in_main", True)])
+def test_an_abort_without_a_cause_is_told_with_where_that_stands(how, is_told, tmp_path, torch_double):
+    why(tmp_path, torch_double, how, "--json")
+    hints = harness.cli("why", tmp_path / "k").stdout.splitlines()[1:]
+    assert hints == ([] if is_told else ["  no call of abort() was seen: if the C library ended it, its standard error has the cause"])
 
 
 @pytest.mark.parametrize("how", [how for how, (_, signal) in ENDS.items() if signal])

@@ -11,9 +11,11 @@
  */
 #include "export/answers/ranks/why.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_signalname.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/stuck.h"
 #include "export/read/facts/namefacts.h"
@@ -178,7 +180,7 @@ void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
     e.is_stopped = is_of_person(by);
     e.has_lost_peer = end->has_lost_peer || kp_ended_by_watchdog(by);
     e.has_crashed = !*end->exception && !e.has_lost_peer && kp_ended_by_crash(end->by);
-    snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
+    snprintf(e.word, sizeof e.word, "%s", kp_signalname_number(by) == SIGKILL ? "killed" : "ended");
     snprintf(e.how, sizeof e.how, "by %s%s%s%s %s", by,
              kp_ended_text(quoted, sizeof quoted, *end->exception ? end->text : NULL), at, *at ? "," : "", after);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
@@ -375,9 +377,20 @@ static void end_say(FILE *out, const struct kp_why_end *e)
     if (*e->recorded) fprintf(out, "; recorded is %s", e->recorded);
 }
 
-/* Only the parent is told a signal, and it was not recorded. */
-static void parent_say(FILE *out, const struct kp_why_end *first)
+/* glibc aborts by itself where no call is seen, and a call has its line or its cause. */
+static bool is_bare_abort(const char *how)
 {
+    static const char way[] = "by SIGABRT ";
+    const char *const behind = how + sizeof way - 1;
+    return strncmp(how, way, sizeof way - 1) == 0 && strncmp(behind, "of ", 3) != 0 && strncmp(behind, "at ", 3) != 0 &&
+           *behind != '(';
+}
+
+/* Only the parent is told a signal, and it was not recorded. */
+static void hint_say(FILE *out, const struct kp_why_end *first)
+{
+    if (is_bare_abort(first->how))
+        fputs("  no call of abort() was seen: if the C library ended it, its standard error has the cause\n", out);
     if (strstr(first->how, KP_ENDED_WITHOUT_EXIT))
         fputs("  only its parent knows the signal: kprof run notes it with --advise, with --json or on a terminal\n",
               out);
@@ -431,7 +444,7 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     else if (!*why->stood) {
         end_say(out, &why->of[0]);
         fputs(bad > 1 ? "; others followed\n" : "\n", out);
-        parent_say(out, &why->of[0]);
+        hint_say(out, &why->of[0]);
     }
     if (*why->oom && !why->of[0].has_oom) kp_plain_fmt(out, "  %s\n", why->oom);
     ends_print(out, why, *why->stood || is_of_all ? 0 : 1, false);

@@ -2,6 +2,7 @@
 """Ops and five steps of the torch of one file, then an end of the kind HOW. usage: ends_alone.py TORCH HOW [PAUSE]"""
 import atexit
 import ctypes
+import faulthandler
 import functools
 import os
 import resource
@@ -34,6 +35,11 @@ def refused(function, *arguments):
 def by_c(function, path):
     """exec by a function that Python does not call."""
     ctypes.CDLL(os.path.join(sys.argv[1], "libexecs.so")).exec_by(function.encode(), path)
+
+
+def throws(how):
+    """An exception of C++ that nothing catches, and its like."""
+    ctypes.CDLL(os.path.join(sys.argv[1], "libthrows.so")).throw_by(how.encode())
 
 
 def itself():
@@ -125,11 +131,17 @@ WAYS = {
     "assert": lambda: by_c("assert", b""),
     "abort_by_name": lambda: in_thread(libc.abort),
     "fault": lambda: in_thread(ctypes.string_at, 0),
+    "raised": lambda: signal.raise_signal(signal.SIGFPE),
+    "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "kept": lambda: by(signal.SIGABRT, lambda *_: sys.exit(9)),
+    "fault_told": lambda: (faulthandler.enable(), ctypes.string_at(0)),
     "kill_at_exit": lambda: atexit.register(os.kill, os.getpid(), signal.SIGKILL),
 }
 for function in "execl", "execlp", "execle", "execv", "execvp", "execvpe", "fexecve", "execveat":
     WAYS[function] = functools.partial(by_c, function, b"/bin/sh")
     WAYS[function + "_refused"] = functools.partial(by_c, function, b"/nothing/there")
+for how in "runtime", "index", "alloc", "number", "both", "again", "thread", "joinable", "smash":
+    WAYS["throw_" + how] = functools.partial(throws, how)
 steps(5)
 time.sleep(float((sys.argv[3:] or ["0"])[0].split(",")[0]))
 WAYS[sys.argv[2]]()

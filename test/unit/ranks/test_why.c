@@ -113,6 +113,8 @@ static void a_rank_that_was_in_a_collective_missed_one_that_was_not(void **state
     add_after(0, OTHERS, 1900, "c10d::allreduce_");
     add(1, "\"complete\":false,\"ended_by\":\"SIGABRT\"", 2000);
     assert_string_equal(told(), "rank 1 ended by SIGABRT after step 4; others followed\n"
+                                "  no call of abort() was seen: if the C library ended it, its standard error has the "
+                                "cause\n"
                                 "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n");
 }
 
