@@ -54,6 +54,13 @@ static void where_nothing_was_open_the_last_step_is_told(void **state)
     assert_string_equal(words_of(*state, KILLED, ""), " after step 5");
 }
 
+static void a_program_that_stood_still_says_for_how_long(void **state)
+{
+    assert_string_equal(words_of(*state, KILLED ",\"ended_after_us\":44999000,\"ended_peak_kb\":1024", ""),
+                        " after step 5; its last operator had ended 45.0 s before; it used at most 1.00 MiB of memory");
+    assert_string_equal(words_of(*state, KILLED ",\"ended_after_us\":1999000", ""), " after step 5");
+}
+
 static void an_exception_has_its_line_and_the_step_before(void **state)
 {
     assert_string_equal(words_of(*state,
@@ -84,6 +91,7 @@ int main(void)
         LITTLE(without_a_parent_its_time_is_a_least),
         LITTLE(an_op_of_no_time_had_just_begun),
         LITTLE(where_nothing_was_open_the_last_step_is_told),
+        LITTLE(a_program_that_stood_still_says_for_how_long),
         LITTLE(an_exception_has_its_line_and_the_step_before),
         LITTLE(an_exception_for_want_of_memory_says_what_lacked),
         LITTLE(a_program_that_ended_by_itself_has_none),
