@@ -27,6 +27,40 @@ static void steps_that_get_slower_are_a_finding(void **state)
     assert_null(a.crowded);
 }
 
+/* Of 30 steps those from 20 on last 300 us longer, and each fourth of the others 20. */
+static void steps_that_are_slower_from_one_on_do_not_grow(void **state)
+{
+    struct little *t = *state;
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        const int us = STEP_US + (i >= 20 ? 300 : i % 4 == 1 ? 20 : 0);
+        numbered_step(t, i, at, us);
+        op(t, "aten::mm", at, us - 10);
+        at += us;
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slower-steps");
+    assert_non_null(
+        strstr(a.findings[0].what, "steps are slower from step 20 on (steps 20, 21, 22, 23, 24 and 5 more)"));
+    assert_null(strstr(a.findings[0].change, "grows"));
+    assert_int_equal(a.findings[0].steps, 10);
+    assert_float_equal(a.findings[0].step_ns, 300e3 * 10 / STEPS, 1e3);
+}
+
+/* The first steps are longer by less than 3 %: the sentence numbers as many steps as it counts. */
+static void steps_that_hardly_differ_are_not_numbered(void **state)
+{
+    growth_us = 10;
+    const struct kp_advice a = advice_of(*state, "");
+    growth_us = 50;
+    assert_int_equal(a.count, 1);
+    char more[40];
+    snprintf(more, sizeof more, " and %zu more)", a.findings[0].steps - 5);
+    assert_true(a.findings[0].steps < STEPS - 2);
+    assert_non_null(strstr(a.findings[0].what, more));
+}
+
 /* What grows tells what to look for: a slow disk is no graph that is kept alive. */
 static void what_to_look_for_is_said_by_the_part_that_grows(void **state)
 {
@@ -240,6 +274,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(steps_that_get_slower_are_a_finding, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(steps_that_are_slower_from_one_on_do_not_grow, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(steps_that_hardly_differ_are_not_numbered, little_setup, little_teardown),
         LITTLE(what_to_look_for_is_said_by_the_part_that_grows),
         cmocka_unit_test_setup_teardown(where_a_core_lacks_they_are_none, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_is_more_than_its_waits_is_the_programs, little_setup, little_teardown),

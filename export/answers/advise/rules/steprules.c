@@ -10,10 +10,11 @@
 #include "export/answers/advise/rules/waits.h"
 #include "export/read/facts/everynth.h"
 
+#define STEP_BOUND 0.03
 static const struct kp_cost_rule outliers = {
-    0.03, 0, KP_FINDING_LONG, "some steps last much longer than the others",
+    STEP_BOUND, 0, KP_FINDING_LONG, "some steps last much longer than the others",
     "Compare them with the others: kprof report --step N. `kprof html` draws each step."};
-static const struct kp_cost_rule drift = {0.03, 0, "slower-steps", "steps get slower and slower",
+static const struct kp_cost_rule drift = {STEP_BOUND, 0, "slower-steps", "steps get slower and slower",
                                           "Look for what grows: a graph kept alive (use loss.item()), a list, a longer "
                                           "input. A hot machine is another cause."};
 
@@ -136,12 +137,16 @@ static void places_compare(const struct compared *c, bool are_gaps)
 
 KP_ORDER_BY(longest_first, double)
 
-/* The steps that cost something, the longest first; the caller frees them. */
+static const char jump_change[] =
+    "Look for what changed there: larger inputs, more that is trained, another program on "
+    "the machine, or a hot machine. `kprof html` draws each step.";
+
+/* The steps that cost something, as a finding counts them, the longest first; the caller frees them. */
 static size_t *cost_order(const struct kp_costrules *x, const struct kp_cost *cost, size_t *count)
 {
     size_t *const at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     for (size_t i = *count = 0; i < x->chosen->step_count; i++)
-        if (cost->of[i] > 0) at[(*count)++] = i;
+        if (cost->of[i] > 0 && cost->of[i] >= STEP_BOUND * (double)x->splits[i].step_ns) at[(*count)++] = i;
     qsort_r(at, *count, sizeof *at, longest_first, cost->of);
     return at;
 }
@@ -585,23 +590,37 @@ static bool is_busier(const struct kp_costrules *x, const struct step_lengths *l
     return kp_costrules_is_crowded(x) && waits.late_ns - waits.early_ns >= grown->late_ns - grown->early_ns;
 }
 
+/* From that step on: what each has more than the median of those before it. */
+static void jump_charge(struct kp_cost *cost, const struct kp_costrules *x, struct step_lengths *l, size_t jump)
+{
+    const double before = quantile_of(l, 0, jump, 0.5), usual = quantile_of(l, jump, l->count, 0.5);
+    for (size_t i = jump; i < l->count; i++) {
+        const double ns = x->is_long[i] && l->of[i] > usual ? usual : l->of[i];
+        cost->of[i] = ns > before ? ns - before : 0;
+    }
+}
+
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     struct kp_steptrend trend;
     if (!kp_steptrend_find(&trend, l->of, l->count)) return;
     x->out->grown = kp_growth_of_inputs(x, l->of, &trend);
     if (x->out->grown) return;
-    const size_t third = l->count / 3;
+    const size_t from = trend.jump ? trend.jump : l->count / 3;
     struct kp_cost cost = kp_cost_open(x);
+    struct kp_cost_rule jumped = drift;
     double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
-    grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
-    for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < third ? 0 : cost.of[i];
+    if (trend.jump) jump_charge(&cost, x, l, trend.jump);
+    else grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
+    for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < from ? 0 : cost.of[i];
     const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer);
     if (is_told || (!has_waits(l) && is_a_wait(x, longer))) kp_cost_drop(&cost); /* told with its reason */
     else {
         const struct compared with =
-            compared_count((struct compared){.cost = &cost, .longer = longer, .from = third}, l->count);
-        longer_tell(x, &with, &drift);
+            compared_count((struct compared){.cost = &cost, .longer = longer, .from = from}, l->count);
+        jumped.what = KP_TEXT("steps are slower from step %ld on", x->chosen->steps[from].number);
+        jumped.change = jump_change;
+        longer_tell(x, &with, trend.jump ? &jumped : &drift);
     }
     free(longer);
 }

@@ -127,6 +127,7 @@ void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, c
 
 struct kp_steptrend {
     double early_ns, late_ns; /* medians of the first and of the last third of the steps */
+    size_t jump;              /* the first step that is slower, where they grow all at once; 0: bit by bit */
 };
 /* Do these times grow from step to step, by more than their noise? `of`: by step, ns. */
 bool kp_steptrend_find(struct kp_steptrend *out, const double *of, size_t count);
