@@ -63,6 +63,13 @@ static size_t hots_make(struct hot *of, struct kp_top *top, bool has_steps)
     return count;
 }
 
+static bool has_ops(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_tree_event(tree, i)->kind == KP_KINETO_OP) return true;
+    return false;
+}
+
 /* `all_ns`: what the shares are of. Where several threads run steps at once, it is the time of all of these. */
 static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count, double all_ns)
 {
@@ -79,6 +86,7 @@ static const char *most_text(const struct kp_costrules *x, const struct hot *of,
         all += share;
     }
     const char *const of_what = x->out->steps               ? "a step"
+                                : !has_ops(x->tree)         ? "the recorded time in calls"
                                 : kp_costrules_has_calls(x) ? "the recorded time"
                                                             : "the recorded time in operators";
     if (!*text) return NULL;

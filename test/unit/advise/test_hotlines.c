@@ -51,6 +51,15 @@ static void without_lines_operators_are_told_and_no_marker(void **state)
     assert_string_equal(advise(t).most, "most of a step: aten::mm 90 %");
 }
 
+static void calls_of_the_gpus_runtime_are_no_operators(void **state)
+{
+    struct little *const t = *state;
+    event(t, "cuda_runtime", "cudaDeviceSynchronize", 1, 0, 900, "");
+    event(t, "cuda_runtime", "cudaGetDeviceProperties_v2", 1, 900, 100, "");
+    assert_string_equal(advise(t).most, "most of the recorded time in calls: cudaDeviceSynchronize 90 %, "
+                                        "cudaGetDeviceProperties_v2 10 %");
+}
+
 static void a_collective_beside_the_step_is_no_operator_of_it(void **state)
 {
     struct little *const t = *state;
@@ -134,6 +143,7 @@ int main(void)
         LITTLE(the_lines_with_most_time_are_told_with_their_backward),
         LITTLE(a_line_with_less_than_a_twentieth_is_left_out),
         LITTLE(without_lines_operators_are_told_and_no_marker),
+        LITTLE(calls_of_the_gpus_runtime_are_no_operators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
