@@ -51,10 +51,15 @@ KP_HOT uint32_t kp_callsite(void);
 uint32_t kp_callsite_gradient(uint32_t site); /* the same line for the gradients of what it computed; 0: none */
 const struct kp_callsite *kp_callsite_get(uint32_t number); /* NULL: none */
 
-/* Is it a file of the program: none of a package, and none of Python's library? */
+/* Whether Python and pip put files there, and no program; is it a file of the program? */
+static inline bool kp_pyfile_is_installed(const char *path)
+{
+    return __builtin_strstr(path, "site-packages/") || __builtin_strstr(path, "dist-packages/") ||
+           __builtin_strstr(path, "/lib/python3") || __builtin_strstr(path, "/lib64/python3");
+}
 static inline bool kp_pyfile_is_own(const char *file)
 {
-    return file[0] != '<' && !__builtin_strstr(file, "-packages/") && !__builtin_strstr(file, "/lib/python3");
+    return file[0] && file[0] != '<' && !kp_pyfile_is_installed(file);
 }
 
 /* The process groups of torch.distributed as JSON, as they were when the window began or warmed up. NULL: none. With

@@ -20,6 +20,7 @@
 #include "collector/base/kp_log.h"
 #include "preload/python/modulekeys.h"
 #include "preload/python/pycalls.h"
+#include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"
 
 enum {
@@ -40,12 +41,6 @@ static unsigned folder_count;
 
 /* ---- folders ---- */
 
-bool kp_pysite_is_installed(const char *folder)
-{
-    return strstr(folder, "/site-packages/") || strstr(folder, "/dist-packages/") || strstr(folder, "/lib/python3.") ||
-           strstr(folder, "/lib64/python3.");
-}
-
 static void folder_add(const char *path)
 {
     char full[FOLDER_BYTES], cwd[FOLDER_BYTES];
@@ -64,7 +59,7 @@ static void folder_add(const char *path)
     memmove(folders[at + 1], folders[at], (folder_count - at) * sizeof *folders);
     memmove(are_installed + at + 1, are_installed + at, (folder_count - at) * sizeof *are_installed);
     memcpy(folders[at], full, sizeof full);
-    are_installed[at] = kp_pysite_is_installed(full);
+    are_installed[at] = kp_pyfile_is_installed(full);
     folder_count++;
 }
 

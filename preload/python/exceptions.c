@@ -22,6 +22,7 @@
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_traceback.h"
 #include "preload/python/pycalls.h"
+#include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"
 
 /* A traceback and an exception, the same from 3.8 to 3.14. */
@@ -72,15 +73,13 @@ static int line_of(const void *trace)
     return line >= 0 ? line : kp_python_api.code_line(code_of(trace), at);
 }
 
-static bool is_own(const char *file) { return file[0] && file[0] != '<' && !kp_pysite_is_installed(file); }
-
 /* The innermost line of the program's own, else the innermost. */
 static const void *place_find(const void *trace)
 {
     const void *found = NULL, *last = trace;
     const void *const type = kp_python_at(trace, TYPE_OF);
     for (int i = 0; trace && kp_python_at(trace, TYPE_OF) == type && i < DEPTH_MAX; i++) {
-        if (is_own(file_of(trace))) found = trace;
+        if (kp_pyfile_is_own(file_of(trace))) found = trace;
         last = trace;
         trace = kp_python_at(trace, TB_NEXT);
     }
@@ -152,7 +151,7 @@ static bool root_read(struct kp_run_exception *out, const char *text)
 {
     struct kp_traceback block;
     char place[sizeof block.file + sizeof block.function + 16];
-    if (!kp_traceback_next(&text, &block, is_own)) return false;
+    if (!kp_traceback_next(&text, &block, kp_pyfile_is_own)) return false;
     kp_fmt(place, sizeof place, "%s:%d %s", kp_pysite_file(block.file), block.line, block.function);
     root_put(out, block.type, block.text, place);
     return true;
@@ -169,7 +168,7 @@ static void root_find(struct kp_run_exception *out, const void *value)
     char place[sizeof out->place] = "";
     if (root_read(out, text) || root == value) return;
     if (at) place_put(place, sizeof place, at);
-    if (*text || (at && is_own(file_of(at)))) root_put(out, name_of(type), text, place);
+    if (*text || (at && kp_pyfile_is_own(file_of(at)))) root_put(out, name_of(type), text, place);
 }
 
 bool kp_exception_read(struct kp_run_exception *out, const void *type, const void *value, const void *trace)
@@ -179,7 +178,7 @@ bool kp_exception_read(struct kp_run_exception *out, const void *type, const voi
     kp_pysite_prepare_once();
     kp_fmt(out->name, sizeof out->name, "%s", name_of(type));
     const void *const at = place_find(trace);
-    out->is_own = is_own(file_of(at));
+    out->is_own = kp_pyfile_is_own(file_of(at));
     place_put(out->place, sizeof out->place, at);
     const char *const text = text_of(type, value);
     kp_exceptiontext_copy(out->text, sizeof out->text, text);

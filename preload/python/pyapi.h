@@ -67,7 +67,7 @@ static inline void *kp_python_at(const void *base, size_t offset)
 static inline bool kp_pyobject_is(const void *object, const void *type)
 {
     const void *const own = object ? kp_python_at(object, KP_PYTHON_TYPE_OF) : NULL;
-    return own && type && (own == type || kp_python_api.is_subtype(own, type));
+    return own && (own == type || kp_python_api.is_subtype(own, type));
 }
 static inline bool kp_python_is_ending(void)
 {

@@ -46,9 +46,8 @@ void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame);
 uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks);
 uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *self);
-void kp_pysite_prepare(void);                  /* once a window: reads the folders that are cut off file names */
-void kp_pysite_prepare_once(void);             /* unless a window did */
-bool kp_pysite_is_installed(const char *path); /* whether Python and pip put files there, and no program */
+void kp_pysite_prepare(void);      /* once a window: reads the folders that are cut off file names */
+void kp_pysite_prepare_once(void); /* unless a window did */
 const char *
 kp_pysite_file(const char *file); /* without the folder that is cut off; also without the GIL once prepared */
 

@@ -249,6 +249,20 @@ static void what_cannot_be_read_is_left_out(void **state)
     kp_fail_set(NULL);
 }
 
+static void files_of_packages_and_of_pythons_library_are_not_the_programs(void **state)
+{
+    static const char *const others[] = {"",
+                                         "<frozen importlib._bootstrap>",
+                                         "/usr/lib/python3.11/threading.py",
+                                         "/usr/lib64/python3.11/threading.py",
+                                         "/usr/lib/python3/dist-packages/numpy/core.py",
+                                         "site-packages/torch/nn/modules/module.py"};
+    static const char *const own[] = {"train.py", "/home/a/my-packages/train.py", "/srv/lib/app/main.py"};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(kp_pyfile_is_own(others[i]));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) assert_true(kp_pyfile_is_own(own[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +273,7 @@ int main(void)
         cmocka_unit_test(of_a_long_name_the_end_is_kept),
         cmocka_unit_test(an_interpreter_that_ends_is_not_read),
         cmocka_unit_test(what_cannot_be_read_is_left_out),
+        cmocka_unit_test(files_of_packages_and_of_pythons_library_are_not_the_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
