@@ -7,6 +7,13 @@
 
 #include "collector/base/kp_log.h"
 
+/* Writes what is wrong. -EINVAL. */
+static inline int kp_complain(char *why, unsigned long why_bytes, const char *phrase)
+{
+    kp_fmt(why, why_bytes, "%s", phrase);
+    return -EINVAL;
+}
+
 /* Writes what is wrong, the first 40 bytes of the bad text up to `stop`, and how the setting is written. -EINVAL. */
 static inline int kp_complain_at(char *why, unsigned long why_bytes, const char *what, const char *at, const char *stop,
                                  const char *written)

@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_log.h"
 
+#include "schedule/complain.h"
 #include "collector/base/kp_poison.h"
 
 #define NUMBER_MAX UINT64_C(1000000000000000) /* as in a schedule */
@@ -27,12 +28,6 @@ static char *word_next(struct words *w)
     w->at += strcspn(word, " ");
     if (*w->at) *w->at++ = '\0';
     return word;
-}
-
-static int complain(char *why, unsigned long why_bytes, const char *phrase)
-{
-    kp_fmt(why, why_bytes, "%s", phrase);
-    return -EINVAL;
 }
 
 static bool number_parse(const char *text, uint64_t *out)
@@ -53,7 +48,7 @@ static int start_parse(struct words *w, struct kp_ctl_request *r, char *why, uns
         r->is_at_next |= is_at && strcmp(word + 3, "next") == 0;
         r->is_at_step |= is_at && number_parse(word + 3, &r->at);
         if (!is_at || (!r->is_at_next && !r->is_at_step))
-            return complain(why, why_bytes, "start takes steps=N (from 1) and at=N or at=next, once each");
+            return kp_complain(why, why_bytes, "start takes steps=N (from 1) and at=N or at=next, once each");
     }
     return 0;
 }
@@ -65,7 +60,7 @@ static int toggle_parse(struct words *w, struct kp_ctl_request *r, char *why, un
     const bool is_known = strcmp(r->activity, "cpu") == 0 || strcmp(r->activity, "cuda") == 0;
     r->on = strcmp(word, "on") == 0;
     if (is_known && (r->on || strcmp(word, "off") == 0)) return 0;
-    return complain(why, why_bytes, "toggle takes cpu or cuda, and on or off");
+    return kp_complain(why, why_bytes, "toggle takes cpu or cuda, and on or off");
 }
 
 static int metadata_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
@@ -73,7 +68,7 @@ static int metadata_parse(struct words *w, struct kp_ctl_request *r, char *why, 
     r->key = word_next(w);
     r->value = w->at;
     w->at += strlen(w->at);
-    return *r->key && *r->value ? 0 : complain(why, why_bytes, "metadata takes a key and a value");
+    return *r->key && *r->value ? 0 : kp_complain(why, why_bytes, "metadata takes a key and a value");
 }
 
 static int phase_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
@@ -109,16 +104,16 @@ int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned lon
     const size_t length = strlen(line);
     const bool ends_blank = length && line[length - 1] == ' ';
     memset(out, 0, sizeof *out);
-    if (has_control_letters(line)) return complain(why, why_bytes, "a request has no control letters");
+    if (has_control_letters(line)) return kp_complain(why, why_bytes, "a request has no control letters");
     const char *const name = word_next(&w);
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         if (strcmp(name, verbs[i].name) != 0) continue;
         out->verb = verbs[i].verb;
         const int err = verbs[i].parse ? verbs[i].parse(&w, out, why, why_bytes) : 0;
         if (err) return err;
-        return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has too many words") : 0;
+        return *w.at || (ends_blank && !out->value) ? kp_complain(why, why_bytes, "the request has too many words") : 0;
     }
-    return complain(why, why_bytes,
-                    "a request is one of status, where, start, stop, keep, toggle, step, phase, "
-                    "metadata");
+    return kp_complain(why, why_bytes,
+                       "a request is one of status, where, start, stop, keep, toggle, step, phase, "
+                       "metadata");
 }

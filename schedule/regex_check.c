@@ -16,12 +16,6 @@
 
 #include "collector/base/kp_poison.h"
 
-static int complain(char *why, unsigned long why_bytes, const char *phrase)
-{
-    kp_fmt(why, why_bytes, "%s", phrase);
-    return -EINVAL;
-}
-
 enum { DEPTH_MOST = 32, PARTS_MOST = 2048, TIMES_MOST = 4096, CHOICES_MOST = 6 };
 
 /*
@@ -142,10 +136,10 @@ int kp_pattern_check(const char *pattern, char *why, unsigned long why_bytes)
     regex_t compiled;
     char phrase[96];
     int rc;
-    if (!*pattern) return complain(why, why_bytes, "has no regular expression");
-    if (strlen(pattern) > 1000) return complain(why, why_bytes, "has too long a regular expression");
+    if (!*pattern) return kp_complain(why, why_bytes, "has no regular expression");
+    if (strlen(pattern) > 1000) return kp_complain(why, why_bytes, "has too long a regular expression");
     if (!is_cheap(pattern))
-        return complain(why, why_bytes, "has a back-reference or repeats too much (+ and {} nested)");
+        return kp_complain(why, why_bytes, "has a back-reference or repeats too much (+ and {} nested)");
     rc = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
     if (rc == 0) {
         regfree(&compiled);

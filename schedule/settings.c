@@ -14,12 +14,6 @@
 
 #include "collector/base/kp_poison.h"
 
-static int complain(char *why, unsigned long why_bytes, const char *phrase)
-{
-    kp_fmt(why, why_bytes, "%s", phrase);
-    return -EINVAL;
-}
-
 /* Parses "250ms" to ns. */
 static bool period_parse(const char *text, uint64_t *out_ns)
 {
@@ -44,39 +38,32 @@ static int call_check(const char *glob, char *why, unsigned long why_bytes)
 {
     const char *const colon = strchr(glob, ':');
     if (!colon || colon == glob || !colon[1] || strchr(colon + 1, ':'))
-        return complain(why, why_bytes,
-                        "needs MODULE:FUNCTION, such as call:mymodel:serve_one or call:*:CLASS.forward");
-    if (strlen(glob) > 1000) return complain(why, why_bytes, "has too long a name");
+        return kp_complain(why, why_bytes,
+                           "needs MODULE:FUNCTION, such as call:mymodel:serve_one or call:*:CLASS.forward");
+    if (strlen(glob) > 1000) return kp_complain(why, why_bytes, "has too long a name");
     return 0;
 }
 
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes)
 {
-    struct kp_step_rule rule = {.kind = KP_RULE_AUTO};
-    if (strcmp(text, "auto") == 0) {
-        rule.kind = KP_RULE_AUTO;
-    } else if (strcmp(text, "optimizer") == 0) {
-        rule.kind = KP_RULE_OPTIMIZER;
-    } else if (strcmp(text, "api") == 0) {
-        rule.kind = KP_RULE_API;
-    } else if (strncmp(text, "range:", 6) == 0) {
-        rule.kind = KP_RULE_RANGE;
-        rule.pattern = text + 6;
-    } else if (strncmp(text, "op:", 3) == 0) {
-        rule.kind = KP_RULE_OP;
-        rule.pattern = text + 3;
-    } else if (strncmp(text, "call:", 5) == 0) {
-        rule.kind = KP_RULE_CALL;
-        rule.pattern = text + 5;
-    } else if (strncmp(text, "time:", 5) == 0) {
-        rule.kind = KP_RULE_TIME;
-        if (!period_parse(text + 5, &rule.period_ns))
-            return complain(why, why_bytes, "needs a time such as 250ms, 2s or 1m");
-        if (rule.period_ns < 1000000) return complain(why, why_bytes, "asks for steps shorter than 1ms");
-    } else {
-        return complain(why, why_bytes,
-                        "is none of auto, optimizer, api, range:REGEX, op:REGEX, call:GLOB, time:250ms");
-    }
+    static const struct {
+        const char *begin; /* what ends in a colon has a pattern or a time behind it */
+        int kind;
+    } rows[] = {
+        {"auto", KP_RULE_AUTO}, {"optimizer", KP_RULE_OPTIMIZER}, {"api", KP_RULE_API},   {"range:", KP_RULE_RANGE},
+        {"op:", KP_RULE_OP},    {"call:", KP_RULE_CALL},          {"time:", KP_RULE_TIME}};
+    const size_t bytes = text[strcspn(text, ":")] ? strcspn(text, ":") + 1 : strlen(text) + 1; /* with its NUL */
+    size_t at = 0;
+    while (at < sizeof rows / sizeof *rows && strncmp(text, rows[at].begin, bytes) != 0) at++;
+    if (at == sizeof rows / sizeof *rows)
+        return kp_complain(why, why_bytes,
+                           "is none of auto, optimizer, api, range:REGEX, op:REGEX, call:GLOB, time:250ms");
+    struct kp_step_rule rule = {.kind = rows[at].kind};
+    if (rule.kind == KP_RULE_TIME && !period_parse(text + bytes, &rule.period_ns))
+        return kp_complain(why, why_bytes, "needs a time such as 250ms, 2s or 1m");
+    if (rule.kind == KP_RULE_TIME && rule.period_ns < 1000000)
+        return kp_complain(why, why_bytes, "asks for steps shorter than 1ms");
+    if (text[bytes - 1] && rule.kind != KP_RULE_TIME) rule.pattern = text + bytes;
     if (rule.kind == KP_RULE_CALL && call_check(rule.pattern, why, why_bytes) < 0) return -EINVAL;
     if (rule.pattern && rule.kind != KP_RULE_CALL && kp_pattern_check(rule.pattern, why, why_bytes) < 0) return -EINVAL;
     *out = rule;
