@@ -32,38 +32,10 @@ struct kp_torch_view {
 
 /* Functions of libtorch_cpu and libc10; the rows of torch_symbols.def, NULL where a version lacks one. */
 struct kp_torch_api {
-    uint64_t (*add)(struct kp_torch_callback callback);
-    void (*remove)(uint64_t handle);
-    const char *(*name)(const void *rf);
-    const char *(*overload)(const void *rf);
-    size_t (*num_inputs)(const void *rf);
-    bool (*is_async)(const void *rf);
-    void (*set_async)(void *rf);
-    void (*make)(void *rf, uint8_t scope);
-    void (*unmake)(void *rf);
-    void (*before_text)(void *rf, const char *name, int64_t seq);
-    void (*before_view)(void *rf, struct kp_torch_view name, int64_t seq);
-    uint64_t (*thread_id)(void);
-    void (*enable)(bool on);
-    bool (*is_enabled)(void);
-    uint64_t (*abi_version)(void);
+#define KP_TORCH_SYMBOL(declaration, member, text) declaration;
+#include "preload/torch/torch_symbols.def"
+#undef KP_TORCH_SYMBOL
     void *(*build_options)(void);
-    const void *undefined_tensor;            /* the object whose address stands for "undefined" */
-    const void *const *(*tensor_type)(void); /* c10::TensorType::get(): a reference to a shared_ptr */
-    const void *(*string_type)(void);        /* c10::StringType::get(): a plain pointer in a struct */
-    const char *(*key_name)(uint16_t key);   /* c10::toString(DispatchKey) */
-    const char *(*backend_name)(uint8_t backend);
-    int32_t (*from_blob)(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                         int32_t dtype, int32_t device, int32_t index, void **out);
-    int32_t (*drop_tensor)(void *tensor);
-    int32_t (*from_int)(int64_t value, void **out);
-    int32_t (*from_text)(const char *text, void **out);
-    int32_t (*from_texts)(const char **texts, int64_t count, void **out);
-    int32_t (*drop_value)(void *value);
-    /* c10::ThreadLocalDebugInfo::get; its argument is a small enum before 2.13, a class of one pointer since. */
-    const void *(*debug_info)(uintptr_t kind);
-    const uintptr_t *comms_kind; /* c10::DebugInfoKind::PARAM_COMMS_INFO, from 2.13 on */
-    const void *comms_vtable;    /* of torch::ParamCommsDebugInfo */
     /* torch::jit::currentModuleHierarchy, ~string, operator delete, _Unwind_SetGR and _SetIP, __cxa_begin/end_catch */
     void (*modules)(void *texts);
     void (*text_drop)(void *string);
@@ -72,14 +44,6 @@ struct kp_torch_api {
     void (*set_place)(void *context, uintptr_t address);
     void *(*catch_begin)(void *exception);
     void (*catch_end)(void);
-    /* c10's allocators. A Device is two bytes (type, index) in one register. */
-    void *(*alloc_cpu)(size_t bytes);
-    void (*free_cpu)(void *block);
-    bool (*memory_enabled)(void);
-    void (*report)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-    void (*report_1_13)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-    void (*report_oom)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-    void (*report_oom_1_13)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
 };
 
 /* Bits of kp_torch_layout.dropped: what is not recorded because its layout could not be proved. */
