@@ -86,35 +86,25 @@ struct scan_pass {
 
 static uint64_t name_hash(const char *name) { return name ? kp_hash64(name, strlen(name)) : 0; }
 
-static struct module *entry_take(void)
+/* Takes an entry, whose first word is its next, from a list that grows by `count` of them. NULL: no memory. */
+static void *list_take(void *list, size_t bytes, size_t count)
 {
-    if (!free_entries) {
-        struct module *block = kp_arena_alloc(BLOCK_ENTRIES * sizeof *block);
-        if (!block) return NULL;
-        for (int i = 0; i < BLOCK_ENTRIES; i++) {
-            block[i].next = free_entries;
-            free_entries = &block[i];
-        }
+    void **const first = list;
+    char *const block = *first ? NULL : kp_arena_alloc(count * bytes);
+    for (size_t i = 0; block && i < count; i++) {
+        void **const entry = (void **)(void *)(block + i * bytes);
+        *entry = *first;
+        *first = entry;
     }
-    struct module *m = free_entries;
-    free_entries = m->next;
-    return m;
+    void **const taken = *first;
+    if (taken) *first = *taken;
+    return taken;
 }
 
 static struct slot_words *words_take(void)
 {
-    if (!free_words) {
-        struct slot_words *block = kp_arena_alloc(BLOCK_WORDS * sizeof *block);
-        if (!block) return NULL;
-        for (int i = 0; i < BLOCK_WORDS; i++) {
-            block[i].next = free_words;
-            free_words = &block[i];
-        }
-    }
-    struct slot_words *w = free_words;
-    free_words = w->next;
-    w->next = NULL;
-    w->count = 0;
+    struct slot_words *w = list_take(&free_words, sizeof *w, BLOCK_WORDS);
+    if (w) *w = (struct slot_words){.count = 0};
     return w;
 }
 
@@ -177,7 +167,7 @@ static void search_module(struct scan_pass *pass, struct module *m)
 
 static struct module *make_module(struct scan_pass *pass, const struct kp_image *image, uint64_t hash)
 {
-    struct module *m = entry_take();
+    struct module *m = list_take(&free_entries, sizeof *m, BLOCK_ENTRIES);
     if (!m) return NULL;
     *m = (struct module){.image = *image, .name_hash = hash, .is_left_alone = is_left_alone(image, pass)};
     if (kp_words_have_taker() && !m->is_left_alone) m->state = STATE_NEW;
