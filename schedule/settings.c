@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_log.h"
 #include "schedule/complain.h"
 #include "schedule/kp_schedule.h"
@@ -21,10 +22,9 @@ static bool period_parse(const char *text, uint64_t *out_ns)
         const char *unit;
         uint64_t ns;
     } units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}};
-    uint64_t n = 0;
     const char *p = text;
-    for (; *p >= '0' && *p <= '9' && n < 1000000000; p++) n = n * 10 + (uint64_t)(*p - '0');
-    if (p == text || !n || n >= 1000000000) return false;
+    const uint64_t n = kp_digits_read(&p);
+    if (!n || p - text > 9) return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(p, units[i].unit) == 0) {
             *out_ns = n * units[i].ns;

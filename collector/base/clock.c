@@ -34,11 +34,8 @@ static bool is_tsc_invariant(void)
 
 static enum { SOURCE_UNKNOWN, SOURCE_TSC, SOURCE_OTHER } kernel_clock(void)
 {
-    char text[16] = "";
-    int fd = kp_io_open(KP_CLOCK_SOURCE, O_RDONLY, 0);
-    if (fd < 0) return SOURCE_UNKNOWN;
-    ssize_t n = kp_io_read(fd, text, sizeof text - 1);
-    kp_io_close(fd);
+    char text[16];
+    const ssize_t n = kp_io_text(KP_CLOCK_SOURCE, text, sizeof text);
     if (n < 3) return SOURCE_UNKNOWN;
     return memcmp(text, "tsc", 3) == 0 && (n == 3 || text[3] == '\n') ? SOURCE_TSC : SOURCE_OTHER;
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_poison.h"
 
 enum { FAILURES = 8, NAME = 24, POINTS = 64, TALLY_BYTES = 4096 };
@@ -72,10 +73,8 @@ static struct tally own_tally, *_Atomic tally = &own_tally;
 
 static const char *number_parse(const char *p, uint64_t *out)
 {
-    uint64_t v = 0;
     if (*p < '0' || *p > '9') return NULL;
-    for (; *p >= '0' && *p <= '9'; p++) v = v * 10 + (uint64_t)(*p - '0');
-    *out = v;
+    *out = kp_digits_read(&p);
     return p;
 }
 

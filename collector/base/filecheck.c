@@ -36,7 +36,7 @@ static int open_if(int fd, bool (*is_good)(const struct stat *))
 
 int kp_filecheck_open_own(int dir, const char *name, int flags)
 {
-    return open_if(kp_io_open_at(dir, name, flags | O_NOFOLLOW | O_NONBLOCK, 0), kp_filecheck_is_own);
+    return open_if(kp_io_open_at(dir, name, flags | O_NOFOLLOW | O_NONBLOCK, 0600), kp_filecheck_is_own);
 }
 
 static bool is_safe_folder(const struct stat *st)

@@ -20,6 +20,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
@@ -41,13 +42,6 @@ struct join {
 
 /* ---- whose it is ---- */
 
-static uint64_t number_take(const char **p)
-{
-    uint64_t n = 0;
-    for (; **p >= '0' && **p <= '9'; ++*p) n = n * 10 + (uint64_t)(**p - '0');
-    return n;
-}
-
 /* What follows "HOST_" in a name of this host's, or NULL. */
 static const char *behind_host(const struct join *j, const char *name)
 {
@@ -63,7 +57,7 @@ static bool is_process_gone(const struct join *j, int fd, const struct kp_file_h
     if (strncmp(head->host, j->host, sizeof head->host - 1) != 0) return false;
     if (!kp_half_line(fd, head, "process_start", line, sizeof line)) return start == 0;
     const char *p = line;
-    const uint64_t was = number_take(&p);
+    const uint64_t was = kp_digits_read(&p);
     const size_t space = strlen(j->space);
     if (*p != ' ' || !space || strncmp(p + 1, j->space, space) != 0 || p[1 + space] != ' ') return false;
     return start != was;
@@ -123,7 +117,7 @@ static int chunks_join(struct join *j, int memory, int disk)
 static bool is_surely_gone(const struct join *j, const char *name)
 {
     const char *p = behind_host(j, name);
-    return p && kp_io_is_process_gone((int32_t)number_take(&p));
+    return p && kp_io_is_process_gone((int32_t)kp_digits_read(&p));
 }
 
 static bool is_older(const struct stat *st, uint64_t seconds)
@@ -145,9 +139,9 @@ static void family_remove(const struct join *j, const char *name)
 {
     const char *p = behind_host(j, name);
     if (!p) return;
-    const int32_t pid = (int32_t)number_take(&p);
+    const int32_t pid = (int32_t)kp_digits_read(&p);
     p += *p == '-';
-    const uint64_t start = number_take(&p);
+    const uint64_t start = kp_digits_read(&p);
     if (strcmp(p, ".family") == 0 && kp_io_process_start(pid) != start) (void)kp_io_unlink_at(j->folder, name);
 }
 

@@ -64,6 +64,15 @@ static void say_refused(const struct kp_record_options *options, int rc)
                (unsigned long)(options->max_bytes >> 20), options->dir);
 }
 
+static void chunks_forget(void)
+{
+    kp_meta_forget();
+    kp_string_forget();
+    kp_frame_forget();
+    kp_chunk_forget();
+    kp_carry_forget();
+}
+
 int kp_record_open(const struct kp_record_options *options)
 {
     int cancel; /* open() is a cancellation point: the host's thread must not end there with the lock held */
@@ -76,11 +85,7 @@ int kp_record_open(const struct kp_record_options *options)
         (void)kp_disk_unlink(KP_RECORD_UNLINK_MS);
         kp_disk_close();
         kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
-        kp_meta_forget();
-        kp_string_forget();
-        kp_frame_forget();
-        kp_chunk_forget();
-        kp_carry_forget();
+        chunks_forget();
         kp_disk_forget();
         kp_spool_abandon();
     }
@@ -185,11 +190,7 @@ void kp_record_forget(void)
     kp_thread_forget();
     kp_writer_forget();
     kp_wakeup_forget();
-    kp_meta_forget();
-    kp_string_forget();
-    kp_frame_forget();
-    kp_chunk_forget();
-    kp_carry_forget();
+    chunks_forget();
     kp_ring_forget();
     kp_disk_forget();
     kp_loss_forget();

@@ -80,20 +80,9 @@ bool kp_ctl_job_is_wanted(void) { return job.is_wanted; }
 
 /* ---- files ---- */
 
-static int own_file_open(const char *path, int flags)
-{
-    struct stat st;
-    const int fd = kp_io_open(path, flags | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0) return fd;
-    int rc = kp_io_fstat(fd, &st);
-    if (rc == 0 && !kp_filecheck_is_own(&st)) rc = -EPERM;
-    if (rc < 0) kp_io_close(fd);
-    return rc < 0 ? rc : fd;
-}
-
 static int text_read(const char *path, int flags, char text[KP_JOB_BYTES])
 {
-    const int fd = own_file_open(path, O_RDONLY | flags);
+    const int fd = kp_filecheck_open_own(AT_FDCWD, path, O_RDONLY | flags);
     memset(text, 0, KP_JOB_BYTES);
     if (fd < 0) return fd;
     const ssize_t n = kp_io_pread(fd, text, KP_JOB_BYTES, 0);
@@ -107,7 +96,7 @@ static int answer_write(uint64_t now_ms)
     job.side.answer.beat++;
     job.wrote_ms = now_ms;
     kp_job_answer_print(&job.side.answer, text);
-    const int fd = own_file_open(job.own_path, O_WRONLY | O_CREAT);
+    const int fd = kp_filecheck_open_own(AT_FDCWD, job.own_path, O_WRONLY | O_CREAT);
     if (fd < 0) return fd;
     const ssize_t n = kp_io_write_all(fd, text, sizeof text);
     kp_io_close(fd);

@@ -115,9 +115,9 @@ static _Noreturn void tap_leave(int status)
 /* Torch names the two threads that end a rank whose collective takes too long: pt_nccl_watchdg and pt_nccl_heartbt. */
 static bool is_watchdog(void)
 {
-    char name[32];
-    const ssize_t bytes = kp_io_text("/proc/thread-self/comm", name, sizeof name);
-    return bytes > 0 && strncmp(name, "pt_nccl_", 8) == 0;
+    char name[16];
+    kp_io_thread_name(name);
+    return strncmp(name, "pt_nccl_", 8) == 0;
 }
 
 static bool is_noting(void) { return kp_run_is_active() && kp_run_is_owner(); }

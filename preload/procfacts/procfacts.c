@@ -163,8 +163,9 @@ bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited
 
 static bool is_helper(void)
 {
-    char name[32];
-    return kp_io_text("/proc/thread-self/comm", name, sizeof name) > 0 && strncmp(name, "kprof-", 6) == 0;
+    char name[16];
+    kp_io_thread_name(name);
+    return strncmp(name, "kprof-", 6) == 0;
 }
 
 bool kp_procfacts_schedstat(const char *path, uint64_t *had_ns, uint64_t *waited_ns)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/python_bridge.h"
@@ -61,10 +62,7 @@ static uint32_t version_find(void)
     *(void **)&ask = dlsym(RTLD_DEFAULT, "Py_GetVersion");
     const char *text = ask ? ask() : NULL; /* "3.10.13 (main, ..." */
     if (!text || strncmp(text, "3.", 2) != 0) return 0;
-    uint32_t minor = 0;
-    for (const char *p = text + 2; *p >= '0' && *p <= '9' && minor < 100; p++)
-        minor = minor * 10 + (uint32_t)(*p - '0');
-    return 300 + minor;
+    return 300 + (uint32_t)kp_digits(text + 2);
 }
 
 static bool is_same(const uint64_t *w, const struct debug *d, const struct kp_python_layout *l)
