@@ -25,7 +25,7 @@ struct kp_source {
     /* OFF: no hook. STEPS: the cheapest hook that finds step marks. FULL: all hooks. Any thread, also from inside one
      * of the source's own callbacks at a step; must return in microseconds. NULL: the gate decides at each call. */
     void (*set_mode)(enum kp_source_mode mode);
-    /* Did the host do anything that this source would have recorded, also while OFF or STEPS? NULL: no. */
+    /* Did the host do anything that this source would have recorded, also while OFF or STEPS? NULL: starts_active. */
     bool (*had_activity)(void);
 
     /* --- any of the following may be NULL --- */

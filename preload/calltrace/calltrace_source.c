@@ -136,8 +136,6 @@ static bool attach(void)
 
 static void set_mode(enum kp_source_mode mode) { kp_store_relaxed(&kp_calltrace_armed, mode == KP_SOURCE_FULL); }
 
-static bool had_activity(void) { return true; }
-
 /* ---- the report, logged once, before the first trace is written ---- */
 
 struct report {
@@ -248,7 +246,6 @@ const struct kp_source kp_calltrace_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
-    .had_activity = had_activity,
     .report = report,
     .forget = forget,
     .starts_active = true,

@@ -72,8 +72,6 @@ static void modules_changed(void)
     if (kp_heap_is_traced) kp_unwind_modules_changed();
 }
 
-static bool had_activity(void) { return true; }
-
 static void forget(void)
 {
     if (mode == KP_HEAP_OFF || is_refused) return;
@@ -85,7 +83,6 @@ const struct kp_source kp_heap_source = {
     .name = "heap",
     .setup = setup,
     .attach = attach,
-    .had_activity = had_activity,
     .modules_changed = modules_changed,
     .forget = forget,
     .starts_active = true,

@@ -50,11 +50,14 @@ bool kp_sources_attach_early(const void *inside, bool *starts_active)
     return is_news;
 }
 
+/* One that records from the start is active once it is attached. */
+static bool is_active(const struct kp_source *s) { return s->had_activity ? s->had_activity() : s->starts_active; }
+
 static bool had_activity(bool of_any)
 {
     for (size_t i = 0; kp_sources[i]; i++) {
         const struct kp_source *const s = kp_sources[i];
-        if (attached[i] && (of_any || !s->starts_active) && s->had_activity && s->had_activity()) return true;
+        if (attached[i] && (of_any || !s->starts_active) && is_active(s)) return true;
     }
     return false;
 }
@@ -71,10 +74,10 @@ bool kp_sources_had_activity_since(void)
 {
     bool has_torch = false;
     for (size_t i = 0; kp_sources[i]; i++) {
-        if (!attached[i] || !kp_sources[i]->had_activity) continue;
+        if (!attached[i]) continue;
         const bool is_asked = kp_sources[i]->had_activity_since != NULL;
         has_torch |= is_asked;
-        if ((has_torch && kp_sources[i]->starts_active) || !kp_sources[i]->had_activity()) continue;
+        if ((has_torch && kp_sources[i]->starts_active) || !is_active(kp_sources[i])) continue;
         return is_asked ? kp_sources[i]->had_activity_since() : true;
     }
     return false;
