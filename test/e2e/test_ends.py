@@ -129,7 +129,7 @@ BEHIND = {  # the window was over: by what the program, or where kprof run watch
     "exec_refused": (GOOD, None),
     "execle": ("the program (process N) ended by exec of sh after step 4", None),
     "execle_refused": (GOOD, None),
-    "kill_at_exit": (WITHOUT, "SIGKILL"),
+    "kill_at_exit": ("the program (process N) was killed by SIGKILL after step 6", "SIGKILL"),
 }
 
 
@@ -151,7 +151,7 @@ def test_a_worker_that_crashed_before_its_program_failed_is_named(how, tmp_path,
 def test_behind_a_window_the_end_is_told_and_its_step_is_not_the_window_s(how, schedule, tmp_path, torch_double):
     told = told_at_its_line(how)
     if how == "kill_at_exit" and schedule.endswith("active=1"):  # in the next window
-        told = told.replace(SINCE, "in step 7")
+        told = told.replace("after step 6", "in step 7")
     assert why(tmp_path, torch_double, how, "--schedule", schedule, pause=CLOSED) == told
 
 
@@ -159,7 +159,7 @@ def test_behind_a_window_the_end_is_told_and_its_step_is_not_the_window_s(how, s
 def test_behind_a_window_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
     said = why(tmp_path, torch_double, how, "--json", "--schedule", "3-3", pause=CLOSED)
     since = SINCE if SINCE in BEHIND[how][0] else "after step 4"
-    assert said == BEHIND[how][0] if how == "abort" else said == f"the program (process N) {'was killed' if how == 'kill_at_exit' else 'ended'} by {BEHIND[how][1]} {since}"
+    assert said == BEHIND[how][0] if how in ("abort", "kill_at_exit") else said == f"the program (process N) ended by {BEHIND[how][1]} {since}"
 
 
 def test_behind_a_window_a_program_that_goes_on_still_runs(tmp_path, torch_double):
