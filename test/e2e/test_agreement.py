@@ -325,7 +325,7 @@ def test_evaluations_and_prompts_are_told_the_same_everywhere(name):
     advice, (head, _, _), said = asked(name, "advise"), page(name), harness.cli("report", trace_of(name)).stdout
     notes = dict(zip(head["advice"]["note_titles"], head["advice"]["notes"]))
     in_view = " ".join(row["name"].strip() for row in tabs(name)["Findings"])  # on lines of a screen
-    for key, title in (("evaluated", "Evaluations"), ("prompts", "Prompts")):
+    for key, title in (("evaluated", "Passes without backward"), ("prompts", "Prompts")):
         assert notes.get(title) == advice[key]
         assert f"NOTE {advice[key]}" in in_view if advice[key] else f" {title.lower()} during the training" not in in_view
         core = re.sub(r"\. To time them: .*", "", advice[key] or "")

@@ -312,14 +312,14 @@ def test_a_large_trace_has_its_evaluations_in_the_head(tmp_path):
     program.write_text(EVALUATING_LOOP)
     run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program]).ok()
     assert gzip.decompress(run.trace.read_bytes()).count(b'"ph":') > 150_000
-    told = re.compile(r"\n +(\d+) evaluations during the training take (some )?([\d.]+ [mu]?s), ([\d.]+) % of the time of all steps. These steps are long but not slow: "
-                      r"(steps [\d, ]+\d)(?:, each 150th step,)? hold (\d+) forward passes without backward, ([\d.]+ [mu]?s) per evaluation")
+    told = re.compile(r"\n +(\d+) groups of gradient-free passes during the training take (some )?([\d.]+ [mu]?s), ([\d.]+) % of the time of all steps. These steps are long but not slow: "
+                      r"(steps [\d, ]+\d)(?:, each 150th step,)? hold (\d+) forward passes without backward, ([\d.]+ [mu]?s) per group")
     count, some, ns, share, steps, passes, each = told.search(harness.cli("report", run.trace).stdout).groups()
     whole = told.search(harness.cli("report", "--partial", run.trace).stdout).groups()
     assert (count, some, ns, share, steps, passes, each) == whole and not some
     assert (count, steps, passes) == ("3", "steps 100, 250, 400", "120")
     said = harness.cli("advise", run.trace).stdout
-    assert f"note     {count} evaluations during the training take {ns}, {share} % of the time of all steps" in said, said
+    assert f"note     {count} groups of gradient-free passes during the training take {ns}, {share} % of the time of all steps" in said, said
     assert f"take {ns}, " in harness.cli("report", "--by", "step", run.trace).stdout
 
 

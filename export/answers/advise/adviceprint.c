@@ -2,6 +2,8 @@
 /* adviceprint.c - writes the advice of a trace: text for people, a line of JSON for programs */
 #include "export/answers/advise/adviceprint.h"
 
+#include <ctype.h>
+
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
@@ -155,7 +157,9 @@ static void nothing_print(FILE *out, const struct kp_advice *a)
                 ". But operators take %.0f %% of a step outside of forward, backward, optimizer and data loading%s%s",
                 100 * a->elsewhere, a->elsewhere_line ? ", most of it at " : "",
                 a->elsewhere_line ? a->elsewhere_line : "");
-    if (a->is_evaluated_inside) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
+    if (a->is_evaluated_inside)
+        fprintf(out, ". %c%s take %s per step", toupper((unsigned char)*a->evaluated_as), a->evaluated_as + 1,
+                kp_units_ms(a->evaluated_ns));
 }
 
 static void first_print(FILE *out, const struct kp_advice *a)

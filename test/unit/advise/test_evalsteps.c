@@ -40,8 +40,9 @@ static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
     const struct kp_advice a = passes_advise(*state, 5);
     assert_non_null(a.evaluated);
     const char *said =
-        "2 evaluations during the training take 214 us, 10.7 % of the time of all steps. These steps "
-        "are long but not slow: steps 4, 9 hold 3 forward passes without backward, 107 us per evaluation. To time "
+        "2 groups of gradient-free passes during the training take 214 us, 10.7 % of the time of all steps. These "
+        "steps "
+        "are long but not slow: steps 4, 9 hold 3 forward passes without backward, 107 us per group. To time "
         "them: kprof run --phases (Lightning, transformers, your own ranges)";
     assert_memory_equal(a.evaluated, said, strlen(said));
 }
@@ -111,29 +112,126 @@ static void told_with(const struct kp_advice *a, const char *said)
 
 #define LAST_PASS "after the last pass (metrics, a checkpoint). To time them"
 
+/* What shows that passes without gradients are an evaluation, in steps 4 and 9 of ten. */
+enum sign { NO_SIGN, CALL_OF_EVAL, OWN_FUNCTION, OWN_RANGE, OTHER_LOADER, END_OF_EPOCH, TRAIN_FUNCTION };
+
+static struct kp_advice signs_advise(struct little *t, enum sign sign)
+{
+    static const char *const loads = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+    for (int step = 0; step < 10; step++) {
+        const int at = 300 * step;
+        const bool evaluates = step % 5 == 4;
+        numbered_step(t, step, at, 300);
+        event(t, "user_annotation", loads, 1, at, 2, "");
+        pass_make(t, at + 3, step + 1, true);
+        if (!evaluates) continue;
+        if (sign == CALL_OF_EVAL)
+            event(t, "python_function", "torch/nn/modules/module.py(2900): eval", 1, at + 80, 5, "");
+        if (sign == OWN_FUNCTION) event(t, "python_function", "train.py(12): runValidation", 1, at + 80, 190, "");
+        if (sign == TRAIN_FUNCTION) event(t, "python_function", "train.py(12): train_and_eval", 1, at + 80, 190, "");
+        if (sign == OWN_RANGE) event(t, "user_annotation", "my_eval", 1, at + 80, 190, "");
+        if (sign == OTHER_LOADER || sign == END_OF_EPOCH) event(t, "user_annotation", loads, 1, at + 86, 3, "");
+        for (int i = 0; i < 3; i++) pass_make(t, at + 90 + 60 * i, 0, false);
+        if (sign == OTHER_LOADER) event(t, "user_annotation", loads, 1, at + 240, 3, "");
+    }
+    return advise(t);
+}
+
+static void an_evaluation_is_called_so_where_something_shows_it(void **state)
+{
+    static const enum sign shown[] = {CALL_OF_EVAL, OWN_FUNCTION, OWN_RANGE, OTHER_LOADER};
+    static const enum sign others[] = {NO_SIGN, END_OF_EPOCH, TRAIN_FUNCTION};
+    (void)state;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        struct little t = {0};
+        const struct kp_advice a = signs_advise(&t, shown[i]);
+        print_error("%d\n", shown[i]);
+        told_with(&a, "2 evaluations during the training take");
+        assert_string_equal(a.evaluated_as, "evaluations");
+        little_forget(&t);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct little t = {0};
+        const struct kp_advice a = signs_advise(&t, others[i]);
+        told_with(&a, "2 groups of gradient-free passes during the training take");
+        assert_non_null(strstr(a.evaluated, "To save time, run these passes less often"));
+        assert_string_equal(a.evaluated_as, "gradient-free passes");
+        little_forget(&t);
+    }
+}
+
+/* So many steps, of which the second has three passes without backward, and with `is_again` the third, too. */
+static struct kp_advice few_advise(struct little *t, int steps, bool is_again)
+{
+    for (int step = 0; step < steps; step++) {
+        numbered_step(t, step + 10, 200 * step, 200);
+        pass_make(t, 200 * step + 2, step + 1, true);
+        for (int i = 0; (step == 1 || (step == 2 && is_again)) && i < 3; i++)
+            pass_make(t, 200 * step + 80 + 30 * i, 0, false);
+    }
+    return advise(t);
+}
+
+static void one_of_two_or_three_steps_may_evaluate(void **state)
+{
+    (void)state;
+    for (int steps = 2; steps <= 3; steps++) {
+        struct little t = {0};
+        const struct kp_advice a = few_advise(&t, steps, false);
+        told_with(&a, "1 group of gradient-free passes during the training takes 107 us, ");
+        assert_non_null(strstr(a.evaluated, "step 11 holds 3 forward passes without backward"));
+        assert_null(a.again);
+        little_forget(&t);
+    }
+}
+
+static void two_of_three_steps_tell_no_evaluation(void **state)
+{
+    const struct kp_advice a = few_advise(*state, 3, true);
+    assert_null(a.evaluated);
+    assert_string_equal(a.again,
+                        "steps 11, 12 hold 3 forward passes without backward, and the other none. So few steps "
+                        "do not tell whether that is an evaluation or a part of the training: record some 20 "
+                        "(--schedule)");
+}
+
+static void a_single_step_tells_that_it_runs_layers_without_gradients(void **state)
+{
+    struct little *const t = *state;
+    numbered_step(t, 11, 0, 200);
+    pass_make(t, 2, 1, true);
+    for (int i = 0; i < 3; i++) pass_make(t, 80 + 30 * i, 0, false);
+    const struct kp_advice a = advise(t);
+    assert_non_null(a.again);
+    assert_non_null(strstr(a.again, "the step also runs layers without gradients, at least 78.0 us (39.0 %). A single "
+                                    "step does not tell whether each has them"));
+}
+
 static void an_evaluation_before_the_training_lasts_until_that_begins(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, true, 0, 0);
-    told_with(&a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 719 us "
+    told_with(&a, "2 groups of gradient-free passes during the training take 1.60 ms, 44.4 % of the time of all steps. "
+                  "These steps are "
+                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per group, 719 us "
                   "of it " LAST_PASS);
 }
 
 static void an_evaluation_behind_the_training_lasts_until_the_step_ends(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, false, 0, 0);
-    told_with(&a, "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation, 711 us "
+    told_with(&a, "2 groups of gradient-free passes during the training take 1.60 ms, 44.4 % of the time of all steps. "
+                  "These steps are "
+                  "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per group, 711 us "
                   "of it " LAST_PASS);
 }
 
 static void an_evaluation_has_what_lies_between_its_passes(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, true, 220, 0);
-    told_with(
-        &a,
-        "2 evaluations during the training take 1.60 ms, 44.4 % of the time of all steps. These steps are "
-        "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per evaluation. To time them");
+    told_with(&a,
+              "2 groups of gradient-free passes during the training take 1.60 ms, 44.4 % of the time of all steps. "
+              "These steps are "
+              "long but not slow: steps 4, 9 hold 3 forward passes without backward, 800 us per group. To time them");
 }
 
 /* Steps 4 and 9 of ten have a gap of so many us before an evaluation of 300 us, as a garbage collection is. */
@@ -154,7 +252,7 @@ static struct kp_advice gap_advise(struct little *t, int gap_us)
 static void a_long_gap_before_an_evaluation_is_named(void **state)
 {
     const struct kp_advice a = gap_advise(*state, 30000);
-    assert_non_null(strstr(a.evaluated, "30.3 ms per evaluation"));
+    assert_non_null(strstr(a.evaluated, "30.3 ms per group"));
     assert_non_null(strstr(a.evaluated, ", 30.0 ms of it before its first pass, without an operator"));
     assert_float_equal(a.evaluated_ns, 6.06e6, 1e4);
 }
@@ -162,7 +260,7 @@ static void a_long_gap_before_an_evaluation_is_named(void **state)
 static void a_short_gap_before_it_is_a_part_of_it(void **state)
 {
     const struct kp_advice a = gap_advise(*state, 8000);
-    assert_non_null(strstr(a.evaluated, "8.30 ms per evaluation"));
+    assert_non_null(strstr(a.evaluated, "8.30 ms per group"));
     assert_null(strstr(a.evaluated, "before its first pass"));
 }
 
@@ -224,8 +322,10 @@ static struct kp_advice outside_advise(struct little *t, int before, int behind)
 static void evaluations_outside_of_the_steps_are_told(void **state)
 {
     const struct kp_advice a = outside_advise(*state, 10, 20);
-    told_with(&a, "evaluations outside of the steps: before the first step at least 288 us (10 passes), after the last "
-                  "step at least 968 us (20 passes). To time them");
+    told_with(
+        &a,
+        "gradient-free passes outside of the steps: before the first step at least 288 us (10 passes), after the last "
+        "step at least 968 us (20 passes). To time them");
     assert_int_equal((int)(a.evaluated_ns / 1000), (288 + 968) / 10);
 }
 
@@ -253,7 +353,7 @@ static void an_evaluation_before_steps_with_rollouts_is_told(void **state)
 {
     const struct kp_advice a = rollouts_advise(*state, 27);
     assert_non_null(a.evaluated);
-    assert_non_null(strstr(a.evaluated, "evaluations outside of the steps: before the first step at least "));
+    assert_non_null(strstr(a.evaluated, "gradient-free passes outside of the steps: before the first step at least "));
 }
 
 /* A model of three ops. `sequence` 0: without gradients; else the last one's backward follows. */
@@ -310,11 +410,11 @@ static void a_rollout_lasts_until_the_training_begins_and_each_pass_of_it_counts
     assert_float_equal(a.evaluated_share, 0.865, 0.0005);
 }
 
-static void what_draws_nothing_is_an_evaluation(void **state)
+static void what_draws_nothing_and_has_no_sign_is_called_no_evaluation(void **state)
 {
     const struct kp_advice a = rollout_advise(*state, "aten::argmax");
-    told_with(&a, "4 evaluations during the training take 12.8 ms");
-    assert_non_null(strstr(a.evaluated, "To save time, evaluate less often"));
+    told_with(&a, "4 groups of gradient-free passes during the training take 12.8 ms");
+    assert_non_null(strstr(a.evaluated, "To save time, run these passes less often"));
 }
 
 /* Once behind the training, however long it lasts: the answer is what each step has. */
@@ -324,7 +424,7 @@ static void an_evaluation_outside_of_the_steps_is_not_the_answer(void **state)
     assert_true(a.evaluated_share >= KP_SHARE_CRITICAL);
     assert_in_range(a.count, 1, 9);
     assert_true(a.findings[0].step_ns < a.evaluated_ns);
-    assert_non_null(strstr(a.evaluated, "evaluations outside of the steps: after the last step at least "));
+    assert_non_null(strstr(a.evaluated, "gradient-free passes outside of the steps: after the last step at least "));
     assert_false(kp_advice_is_evaluated_first(&a));
 }
 
@@ -353,10 +453,10 @@ static void evaluations_inside_and_outside_have_one_total(void **state)
     struct little *t = *state;
     for (int i = 0; i < 20; i++) pass_make(t, 10000 + 50 * i, 0, false); /* behind all steps */
     const struct kp_advice a = evaluation_advise(t, true, 0, 0);
-    told_with(&a,
-              "2 evaluations during the training take 1.60 ms. These steps are long but not slow: steps 4, 9 hold 3 ");
+    told_with(&a, "2 groups of gradient-free passes during the training take 1.60 ms. These steps are long but not "
+                  "slow: steps 4, 9 hold 3 ");
     assert_non_null(strstr(a.evaluated, "; after the last step at least 968 us (20 passes) (in all at least 2.57 ms, "
-                                        "56.2 % of the time of steps and evaluations). To time them"));
+                                        "56.2 % of the time of steps and gradient-free passes). To time them"));
 }
 
 static void one_pass_before_the_training_is_no_evaluation(void **state)
@@ -406,6 +506,10 @@ int main(void)
         LITTLE(a_second_pass_in_each_step_is_told_with_its_line),
         LITTLE(passes_in_some_steps_are_no_second_pass),
         LITTLE(layers_of_an_optimizer_are_no_second_pass),
+        cmocka_unit_test(an_evaluation_is_called_so_where_something_shows_it),
+        cmocka_unit_test(one_of_two_or_three_steps_may_evaluate),
+        LITTLE(two_of_three_steps_tell_no_evaluation),
+        LITTLE(a_single_step_tells_that_it_runs_layers_without_gradients),
         LITTLE(an_evaluation_before_the_training_lasts_until_that_begins),
         LITTLE(an_evaluation_behind_the_training_lasts_until_the_step_ends),
         LITTLE(an_evaluation_has_what_lies_between_its_passes),
@@ -420,7 +524,7 @@ int main(void)
         LITTLE(evaluations_inside_and_outside_have_one_total),
         LITTLE(one_pass_before_the_training_is_no_evaluation),
         LITTLE(a_rollout_lasts_until_the_training_begins_and_each_pass_of_it_counts),
-        LITTLE(what_draws_nothing_is_an_evaluation),
+        LITTLE(what_draws_nothing_and_has_no_sign_is_called_no_evaluation),
         LITTLE(ops_that_an_op_with_gradients_runs_are_no_evaluation),
         cmocka_unit_test(the_dearer_note_stands_first),
         LITTLE(a_training_without_evaluation_says_nothing_of_one),

@@ -65,9 +65,10 @@ static void evaluations_are_told(void **state)
     training_put(*state, 30);
     const struct told t = pieces_read(*state);
     assert_non_null(t.text);
-    assert_string_equal(
-        t.text, "2 evaluations during the training take some 18.0 ms, 23.3 % of the time of all steps. These steps are "
-                "long but not slow: steps 29, 59 hold 90 forward passes without backward, 9.00 ms per evaluation");
+    assert_string_equal(t.text,
+                        "2 groups of gradient-free passes during the training take some 18.0 ms, 23.3 % of the time of "
+                        "all steps. These steps are "
+                        "long but not slow: steps 29, 59 hold 90 forward passes without backward, 9.00 ms per group");
     kp_kineto_close(t.trace);
 }
 

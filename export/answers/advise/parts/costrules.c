@@ -130,17 +130,15 @@ const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_
 {
     const char *const step = of->is_steady ? "of an ordinary step" : "of a step";
     const char *const waits = of->has_waits ? " with waits for a CPU core" : "";
+    const char *const others = x->out && x->out->evaluated_as ? x->out->evaluated_as : "evaluations";
     if (of->core_ns > 0)
-        return kp_costrules_text(x, "%s of %.3g ms without %swaits for a CPU core", step, of->core_ns / 1e6,
-                                 of->is_trained ? "evaluations and " : "");
+        return kp_costrules_text(x, "%s of %.3g ms without %s%swaits for a CPU core", step, of->core_ns / 1e6,
+                                 of->is_trained ? others : "", of->is_trained ? " and " : "");
     if (!of->is_steady && !of->is_trained && !of->has_waits) return NULL;
     if (of->is_steady && of->mean_ns > 0 && !of->is_trained)
         return kp_costrules_text(x, "%s of %.3g ms%s", step, of->mean_ns / 1e6, waits);
-    return kp_costrules_text(x, "%s%s%s", step,
-                             !of->is_trained ? ""
-                             : of->has_waits ? " without evaluations,"
-                                             : " without evaluations",
-                             waits);
+    return kp_costrules_text(x, "%s%s%s%s%s", step, of->is_trained ? " without " : "", of->is_trained ? others : "",
+                             of->is_trained && of->has_waits ? "," : "", waits);
 }
 
 long kp_costrules_each_nth(const struct kp_costrules *x, const size_t *at, size_t count)

@@ -120,7 +120,7 @@ struct kp_advice {
     bool is_late;          /* it waits for the GPU now and then, and the steps are the host's; else, ahead, the GPU's */
     const char *evaluated; /* a sentence: which evaluations there are; or NULL */
     const char *evaluated_how; /* how to time them, and to save time: the end of `evaluated` */
-    const char *evaluated_as;  /* "rollouts" or "evaluations" */
+    const char *evaluated_as;  /* "rollouts", "evaluations" or "gradient-free passes" */
     double evaluated_share;    /* of the time of the steps and of those outside of them */
     const char *recomputed;    /* a sentence: what activation checkpointing computes again; or NULL */
     const char *filled;        /* a sentence: memory that grows where it was reserved before; or NULL */

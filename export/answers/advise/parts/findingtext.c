@@ -46,10 +46,10 @@ size_t kp_advice_notes(const struct kp_advice *a, struct kp_note notes[KP_NOTES_
     const struct kp_note rows[] = {{a->guessed, "Steps are guessed"},
                                    {a->at_once, "Steps of several threads"},
                                    {a->crowded, "Too few cores"},
-                                   {is_waited_more ? NULL : a->evaluated, "Evaluations"},
+                                   {is_waited_more ? NULL : a->evaluated, "Passes without backward"},
                                    {a->grown, "Inputs grow"}, /* WAITED_AT: behind those groups */
                                    {a->waited_why, "Why steps may be slow"},
-                                   {is_waited_more ? a->evaluated : NULL, "Evaluations"},
+                                   {is_waited_more ? a->evaluated : NULL, "Passes without backward"},
                                    {a->recomputed, "Activation checkpointing"},
                                    {a->filled, "A buffer fills"},
                                    {a->again, "Passes without gradients"},

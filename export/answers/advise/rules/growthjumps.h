@@ -4,5 +4,6 @@
 
 #include <stddef.h>
 
-/* Steps from one jump to the next; 0: it grows in no such jumps. `steps` and `amounts`: of `count` looks, in order. */
+/* Steps from one jump to the next; 0: it does not grow in such jumps. `steps` and `amounts`: of `count` looks, in
+ * order. */
 long kp_growthjumps_distance(const double *steps, const double *amounts, size_t count);

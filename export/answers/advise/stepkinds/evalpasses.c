@@ -11,6 +11,7 @@
 
 #define ONCE_LEAST 0.75 /* of the calls of a training step: attention without gradients runs fewer ops */
 #define SAME_MOST 1.001 /* times: ops that a model runs as often in each pass */
+enum { FEW_PASSES_LEAST = 2 };
 #define NAMES_SHARE 0.5 /* of the time of the ops that are looked at: those that run more often without gradients */
 
 bool kp_evalsteps_is_layer(const char *name)
@@ -126,4 +127,38 @@ size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step)
         ran = common(ran, (size_t)calls);
     }
     return differ && trained > 1 && ran > steps ? ran : steps;
+}
+
+double kp_evalsteps_median(const uint32_t *calls, size_t steps)
+{
+    struct kp_sample values = {0};
+    for (size_t i = 0; i < steps; i++) kp_sample_add(&values, calls[i]);
+    return kp_sample_end(&values, 0.5);
+}
+
+double kp_evalsteps_usual(const uint32_t *without, size_t steps)
+{
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < steps; i++) least = without[i] < least ? without[i] : least;
+    return steps > KP_EVALSTEPS_FEW ? kp_evalsteps_median(without, steps) : least;
+}
+
+/* Of two or three steps one runs passes that the others have not. Two of them could not be most steps. */
+static bool is_one_of_few(const struct kp_passes *of, size_t steps, size_t found, size_t trains)
+{
+    size_t passes = 0;
+    for (size_t i = 0; i < steps; i++) passes += of[i].without;
+    return steps <= KP_EVALSTEPS_FEW && found == 1 && trains && trains == steps - 1 && passes >= FEW_PASSES_LEAST;
+}
+
+/* Do most steps train alone? Else passes without backward are a part of the training. */
+bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least)
+{
+    size_t found = 0, trains = 0;
+    for (size_t i = 0; i < steps; i++) {
+        found += of[i].without >= least;
+        trains += of[i].with && !of[i].without;
+    }
+    if (is_one_of_few(of, steps, found, trains)) return true;
+    return found && trains > 2 * found && trains + found > steps * 9 / 10;
 }

@@ -104,7 +104,7 @@ static struct kp_passes *passes_find(const struct kp_evalpieces *p)
         most.of[n] = (struct kp_forward_name){.ns = names[n].ns,
                                               .is_layer = names[n].is_layer,
                                               .a_step = kp_evalsteps_median(names[n].with, p->steps),
-                                              .usual = kp_evalsteps_median(names[n].without, p->steps),
+                                              .usual = kp_evalsteps_usual(names[n].without, p->steps),
                                               .calls = names[n].without};
     for (size_t i = 0; i < p->steps; i++)
         of[i] = (struct kp_passes){.with = most.count > 0 && most.of[0].a_step > 0,
@@ -147,7 +147,7 @@ const char *kp_evalpieces_text(const struct kp_evalpieces *p, struct kp_kineto *
     if (kp_evalsteps_are(of, p->steps, 1)) {
         const double ns = longer_ns(steps, of, &found);
         const char *const share = kp_costrules_text(&x, KP_EVALSTEPS_SHARE, 100 * ns / kp_chosen_steps_ns(steps));
-        text = kp_evalsteps_text(&x, found, "evaluation", "some ", ns, share, kp_evalsteps_numbers(&x, of, 1));
+        text = kp_evalsteps_text(&x, found, kp_evalkind_unknown(), "some ", ns, share, kp_evalsteps_numbers(&x, of, 1));
     }
     free(of);
     return text;

@@ -68,13 +68,6 @@ static bool is_of_passes(const struct kp_forward_names *names, const struct kp_f
     return f->a_step > 0 && f - names->of < KP_FORWARD_NAMES_LONG;
 }
 
-double kp_evalsteps_median(const uint32_t *calls, size_t steps)
-{
-    struct kp_sample values = {0};
-    for (size_t i = 0; i < steps; i++) kp_sample_add(&values, calls[i]);
-    return kp_sample_end(&values, 0.5);
-}
-
 /* Backward calls forward ops, too, and those have no number. */
 static bool is_in_backward(const struct kp_costrules *x, size_t i)
 {
@@ -113,7 +106,7 @@ static void calls_count(struct kp_forward_names *names, const struct kp_costrule
     }
     for (size_t n = 0; n < names->count; n++) {
         names->of[n].a_step = kp_evalsteps_median(with[n], c->step_count);
-        names->of[n].usual = kp_evalsteps_median(names->of[n].calls, c->step_count);
+        names->of[n].usual = kp_evalsteps_usual(names->of[n].calls, c->step_count);
         free(with[n]);
     }
 }
@@ -453,6 +446,11 @@ const char *kp_evalsteps_numbers(const struct kp_costrules *x, const struct kp_p
 
 static bool is_outside(const struct eval_outside *outside) { return outside->passes >= PASSES_LEAST; }
 
+static bool has_outside(const struct eval_outside *outside)
+{
+    return is_outside(&outside[BEFORE_STEPS]) || is_outside(&outside[BEHIND_STEPS]);
+}
+
 /* Of both sides. */
 static double outside_ns(const struct eval_outside *outside)
 {
@@ -500,45 +498,49 @@ static double steps_ns(const struct kp_costrules *x) { return x->out->step_ns * 
 static const char *share_text(const struct kp_costrules *x, const struct eval_outside *outside, int64_t ns)
 {
     const double all_ns = steps_ns(x);
-    if (all_ns <= 0 || is_outside(&outside[BEFORE_STEPS]) || is_outside(&outside[BEHIND_STEPS])) return "";
+    if (all_ns <= 0 || has_outside(outside)) return "";
     return KP_TEXT(KP_EVALSTEPS_SHARE, 100 * (double)ns / all_ns);
 }
 
 /* ": with it at least 1379.3 ms in all, 34.4 % of the time of the steps and of these": inside and outside. */
-static const char *total_text(const struct kp_costrules *x, const struct eval_outside *outside)
+static const char *total_text(const struct kp_costrules *x, const struct eval_outside *outside,
+                              const struct kp_evalkind *kind)
 {
     const double out_ns = outside_ns(outside);
     const double all_ns = x->out->evaluated_ns * (double)x->chosen->step_count + out_ns;
     if (out_ns <= 0 || steps_ns(x) <= 0) return "";
-    return KP_TEXT(" (in all at least %s, %.1f %% of the time of steps and evaluations)", kp_units_ms(all_ns),
-                   100 * all_ns / (steps_ns(x) + out_ns));
+    return KP_TEXT(" (in all at least %s, %.1f %% of the time of steps and %s)", kp_units_ms(all_ns),
+                   100 * all_ns / (steps_ns(x) + out_ns), kind->many);
 }
 
-const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const char *what, const char *about,
-                              double ns, const char *share, const char *numbers)
+const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const struct kp_evalkind *kind,
+                              const char *about, double ns, const char *share, const char *numbers)
 {
     const char *const one = found == 1 ? "s" : "", *const several = found == 1 ? "" : "s";
-    return KP_TEXT("%zu %s%s during the training take%s %s%s%s. %s long but not slow: %s without backward%s", found,
-                   what, several, one, about, kp_units_ms(ns), share, found == 1 ? "That step is" : "These steps are",
-                   numbers, found == 1 ? "" : KP_TEXT(", %s per %s", kp_units_ms(ns / (double)found), what));
+    return KP_TEXT("%zu %s%s%s during the training take%s %s%s%s. %s long but not slow: %s without backward%s", found,
+                   kind->one, several, kind->of, one, about, kp_units_ms(ns), share,
+                   found == 1 ? "That step is" : "These steps are", numbers,
+                   found == 1 ? "" : KP_TEXT(", %s per %s", kp_units_ms(ns / (double)found), kind->one));
 }
 
-/* Is something drawn from what the model says, as in a rollout or a generation? The training needs that: it cannot be
- * done less often. */
-static bool samples_in(const struct kp_costrules *x, const struct kp_spans *times)
+/* How often steps with an evaluation ask a loader, more than the others do. */
+static double more_asks(const struct eval_walk *w, const struct kp_passes *of, size_t least, size_t found)
 {
-    for (size_t i = 0; i < x->tree->count; i++)
-        if (kp_spans_has(times, x->tree->nodes[i].start_ns) && kp_costrules_is_op(x, i) &&
-            KP_NAME_IS(kp_costrules_name(x, (int32_t)i), "aten::multinomial", "aten::normal", "aten::bernoulli"))
-            return true;
-    return false;
+    size_t asks = 0;
+    for (size_t i = 0; i < w->x->tree->count; i++) {
+        const size_t step = is_asking(w->x, i) ? kp_costrules_step(w->x, i) : w->x->chosen->step_count;
+        asks += step < w->x->chosen->step_count && of[step].without >= least;
+    }
+    return (double)asks / (double)found - (double)w->usual_asks;
 }
 
 /* Measures the evaluations, and says which steps hold them, with what they take. */
 static const char *inside_text(const struct kp_costrules *x, const struct kp_passes *of, size_t least,
-                               const uint8_t *marks, const struct eval_outside *outside, struct kp_spans *times)
+                               const uint8_t *marks, const struct eval_outside *outside, struct kp_spans *times,
+                               const struct kp_evalkind **kind)
 {
     struct eval_walk w = {.x = x, .marks = marks, .times = times, .usual_asks = usual_asks(x, of)};
+    struct kp_evalsigns signs = {.times = times, .has_outside = has_outside(outside)};
     size_t found = 0;
     usual_measure(&w, of);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
@@ -549,24 +551,28 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
     const int64_t behind = tails_add(&w);
     kp_spans_settle(times);
     const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
+    const char *const place = kp_evalplace_text(x, times, &signs.is_named);
+    signs.more_asks = more_asks(&w, of, least, found);
+    *kind = kp_evalkind_of(x, &signs);
     x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
     return KP_TEXT("%s%s%s%s%s",
-                   kp_evalsteps_text(x, found, samples_in(x, times) ? "rollout" : "evaluation", "", (double)ns,
-                                     share_text(x, outside, ns), kp_evalsteps_numbers(x, of, least)),
-                   kp_evalplace_text(x, times), part_text(x, loading_of(x, times), ns, found, "loading"),
+                   kp_evalsteps_text(x, found, *kind, "", (double)ns, share_text(x, outside, ns),
+                                     kp_evalsteps_numbers(x, of, least)),
+                   place, part_text(x, loading_of(x, times), ns, found, "loading"),
                    part_text(x, behind, ns, found, "after the last pass (metrics, a checkpoint)"),
                    part_text(x, w.early_ns, ns, found, "before its first pass, without an operator"));
 }
 
-/* Do most steps train alone? Else passes without backward are a part of the training. */
-bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least)
+/* So few steps do not tell whether the passes of some belong to each Nth step of the training. NULL: there are none. */
+static const char *unknown_text(const struct kp_costrules *x, const struct kp_passes *of)
 {
-    size_t found = 0, trains = 0;
-    for (size_t i = 0; i < steps; i++) {
-        found += of[i].without >= least;
-        trains += of[i].with && !of[i].without;
-    }
-    return found && trains > 2 * found && trains + found > steps * 9 / 10;
+    const size_t steps = x->chosen->step_count;
+    size_t found = 0;
+    for (size_t i = 0; i < steps; i++) found += of[i].without > 0;
+    if (!found || found == steps || steps > KP_EVALSTEPS_FEW) return NULL;
+    return KP_TEXT("%s without backward, and the other%s none. So few steps do not tell whether that is an evaluation "
+                   "or a part of the training: record some 20 (--schedule)",
+                   kp_evalsteps_numbers(x, of, 1), steps - found == 1 ? "" : "s");
 }
 
 #define EVALUATED_HOW                                                                                                 \
@@ -576,19 +582,17 @@ bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least)
 
 /* Those outside of the steps cost the run, too. */
 static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside,
-                           bool samples)
+                           const struct kp_evalkind *kind)
 {
-    const char *const others = outside_text(x, outside, inside ? "; " : "evaluations outside of the steps: ");
-    const char *const total = inside ? total_text(x, outside) : "";
+    const char *const others =
+        outside_text(x, outside, inside ? "; " : KP_TEXT("%s outside of the steps: ", kind->many));
+    const char *const total = inside ? total_text(x, outside, kind) : "";
     if (inside || *others) x->out->evaluated = KP_TEXT("%s%s%s", inside ? inside : "", others, total);
     x->out->is_evaluated_inside = inside != NULL; /* once before or behind all steps is not too often */
-    x->out->evaluated_how = samples ? EVALUATED_HOW EVALUATED_SAVE
-                                "let one pass process many samples (environments, prompts)"
-                            : inside ? EVALUATED_HOW EVALUATED_SAVE "evaluate less often or on fewer batches"
-                                     : EVALUATED_HOW;
+    x->out->evaluated_how = inside ? KP_TEXT(EVALUATED_HOW EVALUATED_SAVE "%s", kind->save) : EVALUATED_HOW;
     const double out_ns = outside_ns(outside) / (double)x->chosen->step_count;
     x->out->evaluated_ns += out_ns;
-    x->out->evaluated_as = samples ? "rollouts" : "evaluations";
+    x->out->evaluated_as = kind->many;
     x->out->evaluated_share = steps_ns(x) > 0 ? x->out->evaluated_ns / (x->out->step_ns + out_ns) : 0;
 }
 
@@ -598,19 +602,22 @@ void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
     struct kp_passes *of = kp_kineto_zeros(steps + 1, sizeof *of);
     uint8_t *marks = kp_kineto_room(x->tree->count + 1, sizeof *marks);
     struct eval_outside outside[EVAL_SIDES] = {{0, 0}};
+    const struct kp_evalkind *kind;
     size_t least = 1;
     memset(marks, KP_PASS_NONE, x->tree->count + 1);
     passes_by_ops(of, marks, outside, x);
     x->out->again = kp_secondpass_text(x, marks);
     x->out->recomputed = kp_recomputed_text(x);
     if (!kp_evalsteps_are(of, steps, least)) {
+        if (!x->out->again) x->out->again = unknown_text(x, of);
         least = PASSES_LEAST;
         memset(of, 0, (steps + 1) * sizeof *of);
         passes_by_modules(of, marks, x);
     }
-    const char *const inside =
-        kp_evalsteps_are(of, steps, least) ? inside_text(x, of, least, marks, outside, times) : NULL;
-    evaluated_tell(x, inside, outside, samples_in(x, times));
+    const bool are = kp_evalsteps_are(of, steps, least);
+    const char *const inside = are ? inside_text(x, of, least, marks, outside, times, &kind) : NULL;
+    if (!are) kind = kp_evalkind_of(x, &(struct kp_evalsigns){.times = times, .has_outside = has_outside(outside)});
+    evaluated_tell(x, inside, outside, kind);
     free(marks);
     free(of);
 }

@@ -1,5 +1,6 @@
 # files.mk - the files of this room
 SRC_stepkinds := \
+    export/answers/advise/stepkinds/evalkind.c \
     export/answers/advise/stepkinds/evalpasses.c \
     export/answers/advise/stepkinds/evalpieces.c \
     export/answers/advise/stepkinds/evalplace.c \

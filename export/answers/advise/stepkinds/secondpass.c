@@ -14,6 +14,11 @@
 #define STEPS_SHARE 0.9 /* of all steps: they have such a pass and train */
 #define TOLD_SHARE 0.05 /* of the steps' time */
 
+#define OF_EACH "If they are for a metric, compute it from the outputs of the training's own pass"
+#define OF_ONE                                                                                             \
+    "A single step does not tell whether each has them, as those of a metric or a teacher, or whether an " \
+    "evaluation is in it: record some 20 (--schedule)"
+
 /* Something of the training, or of its loader: a pass without gradients is over. */
 static bool is_of_training(const struct kp_costrules *x, size_t node)
 {
@@ -60,9 +65,9 @@ const char *kp_secondpass_text(const struct kp_costrules *x, const uint8_t *mark
     for (size_t i = 0; i < steps; i++) both += seen[i] == (1u << KP_PASS_TRAINING | 1u << KP_PASS_EVALUATION);
     const double ns = (double)kp_spans_length(&times, &x->chosen->in_steps);
     if (all_ns > 0 && (double)both > STEPS_SHARE * (double)steps && ns > TOLD_SHARE * all_ns)
-        text = KP_TEXT("each step also runs layers without gradients, at least %s (%.1f %%)%s. If they are "
-                       "for a metric, compute it from the outputs of the training's own pass",
-                       kp_units_ms(ns / (double)steps), 100 * ns / all_ns, kp_evalplace_text(x, &ops));
+        text = KP_TEXT("%s step also runs layers without gradients, at least %s (%.1f %%)%s. %s",
+                       steps > 1 ? "each" : "the", kp_units_ms(ns / (double)steps), 100 * ns / all_ns,
+                       kp_evalplace_text(x, &ops, NULL), steps > 1 ? OF_EACH : OF_ONE);
     kp_spans_fini(&times);
     kp_spans_fini(&ops);
     free(seen);
