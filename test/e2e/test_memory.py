@@ -108,3 +108,27 @@ def test_report_has_torchs_columns(oracle, pair):
         return rows
 
     assert columns(mine.stdout) == columns(shown.stdout)
+
+
+ADAM = """import torch
+model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512))
+optimizer = torch.optim.Adam(model.parameters())
+def main():
+    for step in range(6):
+        model(torch.ones(8, 512)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+main()
+"""
+
+
+def test_rows_that_read_the_same_are_one(tmp_path):
+    """Adam makes exp_avg and exp_avg_sq at two lines of its own, which one line of the program calls."""
+    program = tmp_path / "adam.py"
+    program.write_text(ADAM)
+    run = harness.run_kprof("adam.py", tmp_path / "out", command=[harness.PYTHON, program], schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops").ok()
+    lines = harness.cli("memory", run.trace).stdout.split("Live at the peak, by op\n")[1].split("\n\n")[0].splitlines()[1:]
+    shown = [line.split(None, 3)[3] for line in lines if "more row" not in line]
+    assert len(shown) == len(set(shown)), lines
+    states, = [line for line in lines if "Optimizer state" in line and "aten::zeros_like" in line]
+    assert states.split()[:3] == ["4.01", "MiB", "8"] and "adam.py:7 main" in states  # two states of two weights and two biases

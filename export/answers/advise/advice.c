@@ -421,13 +421,22 @@ static double elsewhere_of(const struct kp_costrules *x)
     return share >= KP_SHARE_ELSEWHERE ? share : 0;
 }
 
+/* Kernels of devices whose traces differ from Kineto's: silence would say that the host alone computes. */
+static const char *unread_text(const struct kp_costrules *x)
+{
+    const char *const device = kp_kineto_unread(x->tree->trace);
+    if (!device) return NULL;
+    return KP_TEXT("kernels of %s are in the trace, and are not judged: what is said here is of the host alone",
+                   device);
+}
+
 /* Silence about what was not recorded would look like health. */
 static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
     out->elsewhere = elsewhere_of(x);
-    const bool is_well = !out->count && !out->missing && !out->outside && !out->crowded && !out->elsewhere &&
-                         out->evaluated_ns < KP_SHARE_CRITICAL * out->step_ns &&
+    const bool is_well = !out->count && !out->missing && !out->unread && !out->outside && !out->crowded &&
+                         !out->elsewhere && out->evaluated_ns < KP_SHARE_CRITICAL * out->step_ns &&
                          out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;
     out->is_healthy = is_well && !x->unrecorded;
@@ -495,6 +504,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     threads_tell(&costs);
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
     findings_settle(&costs);
+    out->unread = unread_text(&costs);
     if (tree->trace->overlaps)
         out->overlaps = kp_costrules_text(&costs,
                                           "%zu GPU kernels or copies overlap the next one of their stream. Each counts "

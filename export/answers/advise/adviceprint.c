@@ -44,8 +44,8 @@ void kp_adviceprint_finding(FILE *out, const struct kp_finding *f, size_t of)
         fprintf(out, ": %s once, in step %ld, %.1f %% %s", kp_units_ms(f->once_ns), f->once_step, 100 * f->share,
                 f->share_of ? f->share_of : "of all steps");
     else if (f->step_ns > 0)
-        fprintf(out, ": %s per step, %.1f %%%s%s", kp_units_ms(f->step_ns), 100 * f->share, f->share_of ? " " : "",
-                f->share_of ? f->share_of : "");
+        fprintf(out, ": %s%s per step, %.1f %%%s%s", f->is_at_most ? "at most " : "", kp_units_ms(f->step_ns),
+                100 * f->share, f->share_of ? " " : "", f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0) fprintf(out, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     fprintf(out, " (%zu of %zu step%s)\n", f->steps, of, kp_units_s(of));
     line_print(out, f->is_gap ? "    where   before " : "    where   ", f->where);
@@ -270,6 +270,7 @@ KP_FIELDS(waited, struct kp_waited_steps, WAITED)
     F(TEXT, change, r->change)                                                       \
     F(MAYBE, share_of, r->share_of)                                                  \
     F(BOOL, is_gap, r->is_gap)                                                       \
+    F(BOOL, at_most, r->is_at_most)                                                  \
     F(MAYBE_MS, once_ms, r->once_ns > 0 ? r->once_ns : NAN)                          \
     F(MAYBE_WHOLE, once_step, r->once_ns > 0 ? r->once_step : -1)                    \
     F(MAYBE_WHOLE, most_step, r->has_most_step ? r->most_step : -1)                  \
@@ -305,6 +306,7 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MAYBE, slowed_by, r->slowed_by)                                                                         \
     F(MAYBE, ahead, r->ahead)                                                                                 \
     F(MAYBE, evaluated, r->evaluated)                                                                         \
+    F(MAYBE, unread, r->unread)                                                                               \
     F(SOME, recomputed, r->recomputed)                                                                        \
     F(SOME, filled, r->filled)                                                                                \
     F(SOME, again, r->again)                                                                                  \

@@ -153,6 +153,8 @@ struct kp_mem_groups {
     size_t count, capacity;
 };
 void kp_mem_groups_live(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t at_ns);
+/* Makes one row of those that read the same: two lines of a library that one of the program's calls. */
+void kp_mem_groups_alike(struct kp_mem_groups *groups, const struct kp_memview *view);
 /* What was allocated in a time, freed since or not, by the op that asked for it. They have no category. */
 void kp_mem_groups_taken(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t from_ns,
                          int64_t to_ns);

@@ -2,9 +2,11 @@
 /* memgroups.c - groups blocks by the op that allocated them: live at a moment, or left over from step to step */
 #include "export/answers/memory/memblocks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_hash.h"
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_path.h"
 #include "export/read/facts/everynth.h"
@@ -114,6 +116,35 @@ void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, 
     for (size_t i = d->first; i < d->first + d->count; i++)
         if (view->blocks[i].from_ns <= at_ns && view->blocks[i].to_ns > at_ns) group_add(g, view, &view->blocks[i]);
     groups_merge(g);
+}
+
+/* What a row of live blocks shows, but for its numbers. */
+static uint64_t shown_key(const struct kp_memview *view, const struct kp_mem_group *row)
+{
+    char text[1024], place[512];
+    kp_mem_place_text(view, row, place, sizeof place);
+    const int used =
+        snprintf(text, sizeof text, "%u %u %u %d %s", row->op, row->top, row->category, row->is_older, place);
+    return kp_hash64(text, (size_t)used < sizeof text ? (size_t)used : sizeof text - 1);
+}
+
+void kp_mem_groups_alike(struct kp_mem_groups *g, const struct kp_memview *view)
+{
+    struct kp_keyindex seen = {0}; /* rows: which of g->rows, counted from 1 */
+    size_t kept = 0;
+    for (size_t i = 0; i < g->count; i++) {
+        size_t *const at = kp_keyindex_row(&seen, shown_key(view, &g->rows[i]), &(size_t){0}, sizeof *at);
+        if (!*at) {
+            g->rows[kept] = g->rows[i];
+            *at = ++kept;
+            continue;
+        }
+        g->rows[*at - 1].bytes += g->rows[i].bytes;
+        g->rows[*at - 1].count += g->rows[i].count;
+    }
+    g->count = kept;
+    kp_keyindex_fini(&seen);
+    if (kept) kp_qsort(g->rows, kept, sizeof *g->rows, bytes_order);
 }
 
 void kp_mem_groups_taken(struct kp_mem_groups *g, const struct kp_memview *view, size_t device, int64_t from_ns,

@@ -113,6 +113,7 @@ static void live_put(const struct memory_page *p, size_t device)
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, p->view, device, p->curve.peak_ns);
+    kp_mem_groups_alike(&g, p->view);
     const size_t shown = kp_mem_groups_shown(&g, p->show);
     const bool places = has_places(&g);
     table_open(p->out, "Live at the peak, by op",

@@ -108,6 +108,7 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, view, (size_t)(c->device - view->devices), c->peak_ns);
+    kp_mem_groups_alike(&g, view);
     const size_t shown = kp_mem_groups_shown(&g, show), width = place_width(out, view, &g, shown);
     fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  ", "Bytes", "Blocks", "Category", (int)width,
             PLACE_TITLE);

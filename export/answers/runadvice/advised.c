@@ -205,8 +205,8 @@ static void finding_say(const struct kp_finding *f)
     const char *const known = kp_finding_line(f, room, sizeof room), *const line = known ? known : f->where;
     if (f->once_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms once, in step %ld", f->once_ns / 1e6, f->once_step);
     else if (f->step_ns > 0)
-        snprintf(cost, sizeof cost, ": %.3g ms per step, %.0f %%%s%s", f->step_ns / 1e6, 100 * f->share,
-                 f->share_of ? " " : "", f->share_of ? f->share_of : "");
+        snprintf(cost, sizeof cost, ": %s%.3g ms per step, %.0f %%%s%s", f->is_at_most ? "at most " : "",
+                 f->step_ns / 1e6, 100 * f->share, f->share_of ? " " : "", f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0)
         snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     const char *const at = kp_finding_is_beside(f) ? ", " : f->is_gap && !known ? ", before " : ", at ";

@@ -476,6 +476,8 @@ static void overlaps_print(FILE *out, const struct kp_top_report *r)
                 "the start of the next\n",
                 t->overlaps, kp_units_s(t->overlaps), t->overlaps == 1 ? "its" : "their",
                 kp_units_ms((double)t->overlap_ns));
+    if (kp_kineto_unread(t))
+        fprintf(out, "         Kernels of %s are in the trace, and are not shown\n", kp_kineto_unread(t));
 }
 
 /* Behind the last step of each run, and in one that did not end, a phase goes on. */

@@ -31,6 +31,7 @@ static void device_add(struct kp_view_tab *tab, const struct kp_memview *view, s
     char name[128], at[40];
     kp_mem_curve_build(&curve, view, device, from_ns, to_ns);
     kp_mem_groups_live(&groups, view, device, curve.peak_ns);
+    kp_mem_groups_alike(&groups, view);
     kp_view_cell(at, sizeof at, KP_VIEW_TIME, (double)(curve.peak_ns - view->zero_ns));
     snprintf(name, sizeof name, "%s: the peak, at %s", curve.device->name, *at ? at : "0 ns");
     const int32_t root = kp_view_add(tab, KP_VIEW_NONE, name);

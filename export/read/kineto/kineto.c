@@ -47,3 +47,11 @@ bool kp_kineto_keeps_concrete(const struct kp_kineto *trace, const struct kp_kin
         if (strcmp(name, taking[i]) == 0) return true;
     return false;
 }
+
+const char *kp_kineto_unread(const struct kp_kineto *trace)
+{
+    if (trace->has_npu) return "an NPU (process Ascend Hardware)";
+    for (size_t i = 0; i < trace->count; i++)
+        if (strncmp(kp_kineto_text(trace, trace->events[i].cat), "mtia_", 5) == 0) return "an MTIA device";
+    return NULL;
+}

@@ -126,6 +126,7 @@ struct kp_kineto {
     bool keep_works;
     bool lasting_names;         /* as kp_framename_lasting() makes them */
     bool has_stacks;            /* some event carries its call stack */
+    bool has_npu;               /* the process of an NPU's kernels (torch_npu), which are not read */
     bool has_heap;              /* the host's heap was traced beside it: set by what found that */
     bool has_step_ends;         /* ours: it marks which ranges ended a step (stepends.h) */
     int64_t pass_pid, pass_tid; /* then, of the thread that calls the engine */
@@ -145,6 +146,9 @@ static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t
 {
     return kp_strings_get(trace->strings, id);
 }
+
+/* The device whose kernels are in the file and are not read, "an MTIA device"; NULL: there is none. */
+const char *kp_kineto_unread(const struct kp_kineto *trace);
 
 /* A thread of any process in the trace, as a key. */
 static inline uint64_t kp_tree_thread(const struct kp_kineto_event *e)

@@ -123,6 +123,12 @@ bool kp_kineto_is_device(int64_t pid, const char *name, size_t bytes)
     return bytes > of && memcmp(name + bytes - of, end, of) == 0;
 }
 
+bool kp_kineto_is_npu(const char *process, size_t bytes)
+{
+    static const char npu[] = "Ascend Hardware";
+    return bytes == sizeof npu - 1 && memcmp(process, npu, bytes) == 0;
+}
+
 uint8_t kp_kineto_kind(const char *cat)
 {
     for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)

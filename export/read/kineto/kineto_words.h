@@ -16,6 +16,7 @@ uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
 uint8_t kp_kineto_kind_bare(const char *process, const char *name);
 bool kp_kineto_is_recording(const char *category, const char *name); /* the span of torch's profiler */
 
+bool kp_kineto_is_npu(const char *process, size_t bytes); /* torch_npu's name of the process with an NPU's kernels */
 /* Is that the name of a device, which stands as a process of its number: "MTIA 9" of process 9? */
 bool kp_kineto_is_device(int64_t pid, const char *name, size_t bytes);
 

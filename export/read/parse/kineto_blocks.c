@@ -156,6 +156,7 @@ static void head_join(struct kp_kineto *t, const struct read_block *s)
 {
     const struct kp_kineto *from = s->trace;
     if (!t->program) t->program = s->ids[from->program];
+    t->has_npu |= from->has_npu;
     if (from->has_start && !t->has_start) {
         t->has_start = true;
         t->start_ns = from->start_ns;

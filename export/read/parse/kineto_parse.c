@@ -199,12 +199,13 @@ static APART void event_string(struct kp_kineto_parser *p, const char *text, siz
     }
 }
 
-/* Takes the name of the first process: an event of metadata has it. */
+/* Takes the name of the first process: an event of metadata has it. An NPU is a process, too. */
 static void program_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     const bool has_text = p->event.flags & KP_KINETO_TEXT_PID;
-    if (p->event.phase == 'M' && !p->trace->program && (has_text || !kp_kineto_is_device(p->event.pid, text, bytes)) &&
-        strcmp(kp_kineto_text(p->trace, p->event.name), "process_name") == 0)
+    if (p->event.phase != 'M' || strcmp(kp_kineto_text(p->trace, p->event.name), "process_name") != 0) return;
+    p->trace->has_npu |= kp_kineto_is_npu(text, bytes);
+    if (!p->trace->program && (has_text || !kp_kineto_is_device(p->event.pid, text, bytes)))
         p->trace->program = kp_strings_put(p->trace->strings, text, bytes);
 }
 

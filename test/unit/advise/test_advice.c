@@ -342,6 +342,40 @@ static void a_loader_that_two_steps_wait_for_made_them_slow(void **state)
     assert_non_null(strstr(a.findings[0].what, "the extra time of these steps is data loading"));
 }
 
+static void kernels_of_a_device_that_are_not_read_are_said(void **state)
+{
+    static const struct {
+        const char *process, *cat, *unread;
+    } of[] = {{"Ascend Hardware", "cuda_runtime",
+               "kernels of an NPU (process Ascend Hardware) are in the trace, and are not judged: what is said here is "
+               "of the host alone"},
+              {"CANN", "mtia_runtime",
+               "kernels of an MTIA device are in the trace, and are not judged: what is said here is of the host "
+               "alone"},
+              {"CANN", "cuda_runtime", NULL},
+              {"MTIA 9", "cuda_runtime", NULL}}; /* Kineto names devices that no machine has */
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct little t = {0};
+        t.used +=
+            (size_t)snprintf(t.events, sizeof t.events,
+                             "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":9,\"tid\":0,\"args\":{\"name\":\"%s\"}},"
+                             "{\"name\":\"MatMulV2\",\"ph\":\"X\",\"pid\":9,\"tid\":3,\"ts\":\"20.5\",\"dur\":70,"
+                             "\"args\":{\"Task Type\":\"AI_CORE\",\"Stream Id\":3}}",
+                             of[i].process);
+        for (int step = 0; step < 3; step++) {
+            step_event(&t, step);
+            op(&t, "aten::mm", 100 * step + 1, 97);
+            event(&t, of[i].cat, "launch", 1, 100 * step + 2, 5, "");
+        }
+        const struct kp_advice a = advise(&t);
+        if (of[i].unread) assert_string_equal(a.unread, of[i].unread);
+        else assert_null(a.unread);
+        assert_int_equal(a.is_well, !of[i].unread);
+        little_forget(&t);
+    }
+    (void)state;
+}
+
 /* The program's own line that calls it goes before the frames of a package, and other threads do not count. */
 static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
 {
@@ -367,6 +401,7 @@ static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
     assert_null(a.findings[0].after);
     assert_string_equal(a.findings[0].what,
                         "no operator runs, 0.06 ms of it in /usr/lib/python3/urllib/request.py(9): urlopen");
+    assert_true(a.findings[0].is_at_most);
     assert_non_null(strstr(a.slowed_by, "recording every Python call")); /* its time is longer by that */
     assert_null(strstr(a.slowed_by, "3.10"));                            /* the version is not known */
 }
@@ -648,6 +683,7 @@ int main(void)
         LITTLE(many_short_gaps_are_the_price_of_ops),
         LITTLE(a_loader_that_many_steps_wait_for_is_no_matter_of_slow_steps),
         LITTLE(a_loader_that_two_steps_wait_for_made_them_slow),
+        cmocka_unit_test(kernels_of_a_device_that_are_not_read_are_said),
         LITTLE(the_call_of_python_that_fills_the_gaps_is_named),
         LITTLE(a_function_costs_what_it_calls_too_and_no_larger_batches_are_advised),
         LITTLE(a_gap_of_each_step_is_told_of_each_step),

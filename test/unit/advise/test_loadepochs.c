@@ -29,7 +29,8 @@ static void steps_that_ask_once_more_begin_an_epoch(void **state)
     const struct kp_advice a = epochs_advise(*state, STEPS, 4, true, 0);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].what,
-                        "15 steps (about each 4th) wait up to 150.0 ms for the DataLoader; an epoch begins there. The "
+                        "15 steps (about each 4th) wait up to 150.0 ms for the DataLoader; one epoch ends and the next "
+                        "begins there. The "
                         "cost is at least this: a start of workers (--with-stack 1) is not in it");
     assert_int_equal(strncmp(a.findings[0].change, "Keep the workers from epoch to epoch", 36), 0);
 }
@@ -48,7 +49,8 @@ static void few_slow_steps_that_start_workers_say_so(void **state)
     const struct kp_advice a = epochs_advise(*state, 21, 9, true, 30000);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "slow-steps");
-    assert_non_null(strstr(a.findings[0].what, "data loading; an epoch begins there, and starts workers again"));
+    assert_non_null(
+        strstr(a.findings[0].what, "data loading; one epoch ends and the next begins there, and starts workers again"));
     assert_string_equal(a.findings[0].change, "Keep the workers: DataLoader(..., persistent_workers=True).");
 }
 

@@ -30,13 +30,15 @@ static struct kp_advice items_advise(struct little *t, const char *call, const c
     return advise(t);
 }
 
-static const char *change_of(const struct kp_advice *a)
+static const struct kp_finding *loading_of(const struct kp_advice *a)
 {
     for (size_t i = 0; i < a->count; i++)
-        if (strcmp(a->findings[i].id, "data-loading") == 0) return a->findings[i].change;
+        if (strcmp(a->findings[i].id, "data-loading") == 0) return &a->findings[i];
     fail_msg("no finding of data loading");
-    return "";
+    return NULL;
 }
+
+static const char *change_of(const struct kp_advice *a) { return loading_of(a)->change; }
 
 static void an_array_of_an_npz_that_is_read_for_each_item_is_told(void **state)
 {
@@ -44,14 +46,26 @@ static void an_array_of_an_npz_that_is_read_for_each_item_is_told(void **state)
     assert_non_null(strstr(change_of(&a), "Items decompress what they read at data.py:21 __getitem__: "));
     assert_non_null(strstr(change_of(&a), "_npyio_impl.py(239): __getitem__, 4 times a step, is 60 % of loading. "));
     assert_non_null(strstr(change_of(&a), "take the arrays out once, in __init__"));
+    assert_string_equal(loading_of(&a)->what, "the step waits for data, which its items decompress at data.py:21 "
+                                              "__getitem__ (60 % of loading), and the DataLoader has no workers");
+    assert_true(loading_of(&a)->is_at_most); /* each call of Python was recorded */
 }
 
 static void other_archives_are_told_without_arrays(void **state)
 {
     const struct kp_advice a = items_advise(*state, "gzip.py(324): read", DECOMPRESS, 5000);
+    assert_non_null(strstr(loading_of(&a)->what, "which its items decompress at data.py:21 __getitem__ (50 %"));
     assert_non_null(
         strstr(change_of(&a), "4 times a step, is 50 % of loading. Decompress once, before the first epoch"));
     assert_null(strstr(change_of(&a), "npz"));
+}
+
+/* Workers do more for such a step than another archive does. */
+static void less_than_half_of_it_is_not_the_cause(void **state)
+{
+    const struct kp_advice a = items_advise(*state, NPZ, DECOMPRESS, 4000);
+    assert_string_equal(loading_of(&a)->what, "the step waits for data, because the DataLoader has no workers");
+    assert_non_null(strstr(change_of(&a), "is 40 % of loading"));
 }
 
 static void little_of_it_is_not(void **state)
@@ -72,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(an_array_of_an_npz_that_is_read_for_each_item_is_told),
         LITTLE(other_archives_are_told_without_arrays),
+        LITTLE(less_than_half_of_it_is_not_the_cause),
         LITTLE(little_of_it_is_not),
         LITTLE(items_that_compute_do_not_decompress),
     };

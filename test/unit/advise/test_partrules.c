@@ -30,6 +30,7 @@ static void near_its_bound_no_op_is_a_note_or_a_warning(void **state)
         const struct kp_advice a = rests_advise(*state, cases[i].percent);
         assert_int_equal(a.count, cases[i].is_found);
         if (cases[i].is_found) assert_int_equal(a.findings[0].is_critical, cases[i].is_critical);
+        if (cases[i].is_found) assert_false(a.findings[0].is_at_most); /* no call of Python was recorded */
         assert_int_equal(a.no_op != NULL, cases[i].note != NULL);
         if (cases[i].note) assert_string_equal(a.no_op, cases[i].note);
         little_teardown(state);

@@ -84,7 +84,8 @@ struct kp_finding {
     bool is_critical, is_gap;      /* is_gap: it costs the time before `where`, in which nothing runs */
     struct kp_longer_steps longer; /* by communication, the longest first, for the other ranks to explain */
     bool is_bursty;                /* of loading: `steps` of them wait for most of it */
-    bool is_small;                 /* of collectives: many of a few bytes each, which the other ranks do not explain */
+    bool is_at_most; /* its time is that of Python, of which each call was recorded: that makes it longer */
+    bool is_small;   /* of collectives: many of a few bytes each, which the other ranks do not explain */
 };
 struct kp_usual_split {
     struct kp_usual_steps of;
@@ -122,6 +123,7 @@ struct kp_advice {
     const char *evaluated_how; /* how to time them, and to save time: the end of `evaluated` */
     const char *evaluated_as;  /* "rollouts", "evaluations" or "gradient-free passes" */
     double evaluated_share;    /* of the time of the steps and of those outside of them */
+    const char *unread;        /* a sentence: of a device the trace has kernels that are not read; or NULL */
     const char *recomputed;    /* a sentence: what activation checkpointing computes again; or NULL */
     const char *filled;        /* a sentence: memory that grows where it was reserved before; or NULL */
     const char *again;         /* a sentence: what each step runs without gradients as well; or NULL */
@@ -157,7 +159,7 @@ enum { KP_STEPS_TEXT_BYTES = 192 };
  * than `most` are given, the longest first or in the order of time. Returns `out`. */
 const char *kp_finding_steps_text(char *out, size_t bytes, const long *numbers, size_t count, size_t most);
 
-enum { KP_NOTES_MAX = 19 + KP_WAITED_MAX };
+enum { KP_NOTES_MAX = 20 + KP_WAITED_MAX };
 struct kp_note {
     const char *text, *title; /* a sentence; what it tells */
 };

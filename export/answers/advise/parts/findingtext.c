@@ -50,6 +50,7 @@ size_t kp_advice_notes(const struct kp_advice *a, struct kp_note notes[KP_NOTES_
                                    {a->grown, "Inputs grow"}, /* WAITED_AT: behind those groups */
                                    {a->waited_why, "Why steps may be slow"},
                                    {is_waited_more ? a->evaluated : NULL, "Passes without backward"},
+                                   {a->unread, "Kernels that are not read"},
                                    {a->recomputed, "Activation checkpointing"},
                                    {a->filled, "A buffer fills"},
                                    {a->again, "Passes without gradients"},

@@ -4,7 +4,8 @@
  *
  * There a loader ends its workers and starts others, where it does not keep them. Calls of Python show the start. The
  * ranges show that such a step asks twice: it gets the end of one epoch, and the first batch of the next. A start lies
- * between the two, in no range, so the cost is told as one without it.
+ * between the two, in no range, so the cost is told as one without it. The step has both sides of that border: the
+ * last batch, the end of the workers and what the program does then, and the first batch of the next epoch.
  *
  * A new iterator draws its seed before it gives the first batch. A step that draws one for each batch makes a new
  * iterator, next(iter(loader)), and pays for the begin of an epoch each time.
@@ -95,7 +96,7 @@ bool kp_loadepochs_tell(const struct kp_costrules *x, const double *waits, struc
     free(of);
     const bool are_started = all_ns > 0 && started_ns >= EPOCHS_SHARE * all_ns;
     if (!are_started && (all_ns <= 0 || began_ns < EPOCHS_SHARE * all_ns)) return false;
-    f->what = KP_TEXT("%s; an epoch begins there%s", f->what,
+    f->what = KP_TEXT("%s; one epoch ends and the next begins there%s", f->what,
                       are_started ? ", and starts workers again"
                       : kp_costrules_has_calls(x)
                           ? ""

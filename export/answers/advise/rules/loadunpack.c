@@ -11,6 +11,7 @@
 #include "export/read/frames/framename.h"
 
 #define UNPACK_SHARE 0.30 /* of the loading */
+#define UNPACK_MOST 0.50  /* of it: the cause, which workers only spread */
 
 struct unpack_call {
     int64_t ns;
@@ -73,21 +74,41 @@ static struct unpack_line most_of(const struct unpacking *u)
     return most;
 }
 
-const char *kp_loadunpack_text(const struct kp_costrules *x)
+/* The line that decompresses most, and its share of loading; 0: no call does. */
+static struct unpack_line unpack_find(const struct kp_costrules *x, double *share)
 {
     struct unpacking u = {.x = x};
-    struct kp_kineto *const trace = x->tree->trace;
-    struct kp_frametext shown = {0};
     kp_selftime_each(x->tree, piece_take, &u);
     const struct unpack_line most = most_of(&u);
     kp_keyindex_fini(&u.calls);
-    if (!most.calls || (double)most.ns < UNPACK_SHARE * (double)u.all_ns) return "";
-    const struct kp_node *const call = &x->tree->nodes[most.call];
-    const char *const name = kp_framename_shown(&shown, kp_kineto_text(trace, call->name));
+    *share = most.calls && u.all_ns ? (double)most.ns / (double)u.all_ns : 0;
+    return most;
+}
+
+static const char *line_of(const struct kp_costrules *x, const struct unpack_line *most)
+{
+    struct kp_kineto *const trace = x->tree->trace;
+    return kp_kineto_text(trace, kp_ownline_of(trace, kp_tree_stack(x->tree, &x->tree->nodes[most->call])));
+}
+
+const char *kp_loadunpack_most(const struct kp_costrules *x)
+{
+    double share;
+    const struct unpack_line most = unpack_find(x, &share);
+    if (share < UNPACK_MOST) return NULL;
+    return KP_TEXT("decompress at %s (%.0f %% of loading)", line_of(x, &most), 100 * share);
+}
+
+const char *kp_loadunpack_text(const struct kp_costrules *x)
+{
+    struct kp_frametext shown = {0};
+    double share;
+    const struct unpack_line most = unpack_find(x, &share);
+    if (share < UNPACK_SHARE) return "";
+    const char *const name = kp_framename_shown(&shown, kp_costrules_name(x, most.call));
     const char *const text = KP_TEXT(
-        "Items decompress what they read at %s: %s, %.3g times a step, is %.0f %% of loading. %s ",
-        kp_kineto_text(trace, kp_ownline_of(trace, kp_tree_stack(x->tree, call))), name,
-        (double)most.calls / (double)x->out->steps, 100 * (double)most.ns / (double)u.all_ns,
+        "Items decompress what they read at %s: %s, %.3g times a step, is %.0f %% of loading. %s ", line_of(x, &most),
+        name, (double)most.calls / (double)x->out->steps, 100 * share,
         strstr(name, "npyio")
             ? "Each access to an array of an .npz reads all of it: take the arrays out once, in __init__, or save .npy "
               "files for np.load(mmap_mode=\"r\")."

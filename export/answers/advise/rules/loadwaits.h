@@ -46,5 +46,7 @@ struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const
 /* "Items decompress what they read at data.py:21 __getitem__: ..", and what to do, with a blank behind; "": they do
  * not, for a third of the loading, or no calls of Python were recorded. */
 const char *kp_loadunpack_text(const struct kp_costrules *x);
+/* "decompress at data.py:21 __getitem__ (74 % of loading)", where that is half of it or more; NULL: it is not. */
+const char *kp_loadunpack_most(const struct kp_costrules *x);
 /* loadplace.c: the line that the loading of data spends most time in, or those around; what to change. */
 void kp_loadplace_tell(const struct kp_costrules *rules, const struct kp_loadcore *taken, struct kp_finding *out);

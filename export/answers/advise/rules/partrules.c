@@ -272,10 +272,23 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
     const bool is_each = kp_loadepochs_each(x, f);
     if (!is_each) kp_loadtensors_tell(x, f);
     if (!is_each && f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
+        const char *const unpacks = kp_loadunpack_most(x);
         kp_loadplace_tell(x, taken, f);
-        f->what = f->is_bursty ? KP_TEXT("%s: it has no workers", f->what)
-                               : "the step waits for data, because the DataLoader has no workers";
+        f->what =
+            unpacks && !f->is_bursty
+                ? KP_TEXT("the step waits for data, which its items %s, and the DataLoader has no workers", unpacks)
+            : f->is_bursty ? KP_TEXT("%s: it has no workers", f->what)
+                           : "the step waits for data, because the DataLoader has no workers";
     }
+}
+
+/* Does Python itself have the time, with each of its calls recorded? That slows its own code by up to 3 times. */
+static bool is_of_python(const struct kp_costrules *x, const struct advice_rule *rule, const struct kp_finding *f)
+{
+    const bool loads =
+        rule->measure == KP_SPLIT_LOADING && f->where && strstr(f->where, "_SingleProcessDataLoaderIter");
+    const bool is = is_no_op(x->out, rule) || rule->measure == KP_CAUSE(KP_IDLE_PYTHON) || loads;
+    return is && kp_costrules_has_calls(x);
 }
 
 /* Its share is of steps without waits for a core. */
@@ -293,8 +306,8 @@ static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, s
     f.of.is_steady = x->whole;
     f.of.mean_ns = x->out->step_ns;
     const char *const of = kp_costrules_share_of(x, &f.of);
-    x->out->no_op = KP_TEXT("%s: %.3g ms per step, %.1f %%%s%s", f.what, f.step_ns / 1e6, 100 * f.share, of ? " " : "",
-                            of ? of : "");
+    x->out->no_op = KP_TEXT("%s: %s%.3g ms per step, %.1f %%%s%s", f.what, is_of_python(x, rule, &f) ? "at most " : "",
+                            f.step_ns / 1e6, 100 * f.share, of ? " " : "", of ? of : "");
 }
 
 /* Whether it is a finding. */
@@ -334,6 +347,7 @@ static struct kp_finding *rule_judge(struct kp_costrules *x, const struct advice
         gap_tell(x, part, &f);
     }
     if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, &f);
+    f.is_at_most = is_of_python(x, rule, &f);
     return kp_costrules_tell(x, &f);
 }
 
@@ -365,6 +379,7 @@ static bool one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);
     place_tell(x, rule, &f);
     if (is_of_reads(x, f.where)) return false;
+    f.is_at_most = is_of_python(x, rule, &f);
     gap_tell(x, part, &f);
     if (f.what == rule->what) f.change = gap_change;
     else if (f.change != own_change)
