@@ -349,10 +349,10 @@ static void kernels_of_a_device_that_are_not_read_are_said(void **state)
     } of[] = {{"Ascend Hardware", "cuda_runtime",
                "kernels of an NPU (process Ascend Hardware) are in the trace, and are not judged: what is said here is "
                "of the host alone"},
-              {"CANN", "mtia_runtime",
+              {"python", "mtia_runtime",
                "kernels of an MTIA device are in the trace, and are not judged: what is said here is of the host "
                "alone"},
-              {"CANN", "cuda_runtime", NULL},
+              {"python", "cuda_runtime", NULL},
               {"MTIA 9", "cuda_runtime", NULL}}; /* Kineto names devices that no machine has */
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct little t = {0};
