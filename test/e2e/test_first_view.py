@@ -491,6 +491,26 @@ def test_a_wait_outside_of_operators_is_not_said_to_be_one(tmp_path):
     assert re.search(r"^time +100\.0 % in operators and calls of the GPU's runtime, .*\nGPU .* the host waits for it 97\.0 %$", told("report", outside), re.M)
 
 
+def test_a_host_that_waits_for_a_gpu_that_is_idle_says_what_for(tmp_path):
+    """Each of ten waits takes 90 us: for a kernel of 2 us, or for work of which none is in the trace."""
+    def waiter(name, is_recorded):
+        events = [event("gemm", "kernel", 997, 3, tid=7, device=0, stream=7)]
+        for at in range(0, 1000, 100):
+            events.append(event("cudaStreamSynchronize", "cuda_runtime", at + 6, 90, correlation=at + 2))
+            if is_recorded:
+                events += [event("cudaLaunchKernel", "cuda_runtime", at, 5, correlation=at + 1), event("gemm", "kernel", at + 80, 2, tid=7, correlation=at + 1, device=0, stream=7)]
+        return write(tmp_path / name, events)
+
+    delays, others = waiter("a.pt.trace.json", True), waiter("b.pt.trace.json", False)
+    found = re.search(r"^GPU      busy ([\d.]+) %.*", told("report", delays), re.M).group()
+    assert found.endswith("(delays of launches and copies, which take longer than their work)"), found
+    waits, idle = re.search(r"waits for it ([\d.]+) %, for ([\d.]+) % with no recorded work on it", found).groups()
+    assert float(waits) == 90.0 and float(idle) == 88.0, found
+    given = json.loads(told("report", "--json", delays))
+    assert given["gpu_wait_idle_ms"] == pytest.approx(0.88, abs=0.001)
+    assert "(work of another process, or that is not in this trace)" in told("report", others)
+
+
 def test_kernels_that_were_launched_and_not_recorded_are_told(tmp_path):
     """torch.profiler without CUPTI, as in WSL: the calls are there, and no work of the GPU."""
     events = []

@@ -70,6 +70,23 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     }
 }
 
+/* A GPU may be idle while its host waits for it: for delays around its work, or for work that is not recorded. */
+static void waits_add(struct kp_summary_times *into, const struct shares *s, const struct kp_spans *within)
+{
+    struct kp_spans waits = {0};
+    for (size_t i = 0; i < s->waits.count; i++) kp_spans_add(&waits, s->waits.of[i].start_ns, s->waits.of[i].end_ns);
+    kp_spans_settle(&waits);
+    kp_spans_cut(&waits, within);
+    for (size_t i = 0; i < waits.count; i++) {
+        const struct kp_time_span *const w = &waits.of[i];
+        const int64_t ns = w->end_ns - w->start_ns, busy_ns = kp_spans_between(&s->gpu, w->start_ns, w->end_ns);
+        into->wait_ns += ns;
+        into->wait_idle_ns += ns - busy_ns;
+        into->wait_alone_ns += busy_ns ? 0 : ns;
+    }
+    kp_spans_fini(&waits);
+}
+
 static void times_add(struct kp_summary_times *into, const struct shares *s, const struct kp_spans *within)
 {
     into->length_ns += kp_spans_length(within, NULL);
@@ -77,7 +94,7 @@ static void times_add(struct kp_summary_times *into, const struct shares *s, con
     into->busy_ns += kp_spans_length(&s->busy, within);
     into->call_ns += kp_spans_length(&s->calls, within);
     into->comm_ns += kp_spans_length(&s->comm, within);
-    into->wait_ns += kp_spans_length(&s->waits, within);
+    waits_add(into, s, within);
     into->gpu_ns += kp_spans_length(&s->gpu, within);
 }
 
@@ -137,6 +154,8 @@ static void shares_set(struct kp_summary *out, const struct kp_summary_parts *pa
     out->comm_ns = t->comm_ns - t->busy_ns;
     out->rest_ns = t->length_ns - t->comm_ns;
     out->gpu_wait_ns = t->wait_ns;
+    out->gpu_wait_idle_ns = t->wait_idle_ns;
+    out->gpu_wait_alone_ns = t->wait_alone_ns;
     out->gpu_ns = t->gpu_ns;
     out->has_gpu = parts->has_gpu;
     out->has_gpu_outside = parts->has_any_gpu && !parts->has_gpu;

@@ -25,6 +25,8 @@ struct kp_summary {
     int64_t data_ns, op_ns, comm_ns, rest_ns; /* add up to shared_ns; comm: collectives on the host, beside no op */
     int64_t call_ns;                          /* of op_ns, about: the GPU's runtime runs in no op */
     int64_t gpu_wait_ns;                      /* of shared_ns: some thread waits for a GPU */
+    int64_t gpu_wait_idle_ns;                 /* of that, no recorded work runs on it */
+    int64_t gpu_wait_alone_ns;                /* of that, in waits in which none of it runs at any time */
     int64_t gpu_ns;                           /* some GPU works */
     int64_t gpu_step_ns;                      /* what a step asks of GPUs, whenever they do it; the mean */
     bool has_gpu, has_gpu_outside;            /* outside: of what is shown, and nothing in it */
@@ -103,7 +105,7 @@ void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const s
 /* The same of a trace in pieces: each is added, and all together are a summary. */
 struct kp_summary_times {
     /* busy: in an op, in a call of the GPU's runtime, or data; call: the second, in no op; comm: also collectives */
-    int64_t length_ns, data_ns, busy_ns, call_ns, comm_ns, wait_ns, gpu_ns;
+    int64_t length_ns, data_ns, busy_ns, call_ns, comm_ns, wait_ns, wait_idle_ns, wait_alone_ns, gpu_ns;
 };
 struct kp_summary_parts { /* all zero: no piece yet */
     struct kp_summary_times all, in_steps;

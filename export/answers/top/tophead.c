@@ -447,6 +447,19 @@ static void no_gpu_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
+#define WAIT_IDLE_TOLD 0.1 /* of the time: the host waits for a GPU on which nothing runs */
+
+/* Why a host waits for a GPU that is idle, as far as the waits tell. */
+static void wait_idle_print(FILE *out, const struct kp_summary *s, double percent)
+{
+    const bool is_most = 2 * s->gpu_wait_idle_ns > s->gpu_wait_ns;
+    if (!is_most || (double)s->gpu_wait_idle_ns < WAIT_IDLE_TOLD * (double)s->shared_ns) return;
+    fprintf(out, ", for %.1f %% with no recorded work on it (%s)", (double)s->gpu_wait_idle_ns * percent,
+            2 * s->gpu_wait_alone_ns > s->gpu_wait_idle_ns
+                ? "work of another process, or that is not in this trace"
+                : "delays of launches and copies, which take longer than their work");
+}
+
 static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
 {
     const struct kp_summary *s = r->summary;
@@ -463,6 +476,7 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
                 r->choice->within && r->top->calls == s->steps ? "call" : "step");
     fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
             (double)s->gpu_wait_ns * percent);
+    wait_idle_print(out, s, percent);
     if (r->bound_by) fprintf(out, "; limited by %s", r->bound_by);
     fputs("\n", out);
 }

@@ -125,6 +125,7 @@ static const char *part_key(size_t i)
     IF(HAS_PARTS && kp_stepparts_has_gpu(r->parts), MS_BY, gpu_parts_ms_a_step, PARTS(true)) \
     IF(S->has_gpu, MS, gpu_busy_ms, S->gpu_ns) \
     IF(S->has_gpu, MS, gpu_wait_ms, S->gpu_wait_ns) \
+    IF(S->has_gpu, MS, gpu_wait_idle_ms, S->gpu_wait_idle_ns) \
     IF(S->has_gpu && HAS_STEPS, MS, gpu_ms_a_step, S->gpu_step_ns) \
     IF(S->has_gpu && r->bound_by, TEXT, bound_by, r->bound_by) \
     IF(HAS_STEPS, WHOLE, value_reads, S->reads) \
