@@ -104,6 +104,32 @@ static void steps_that_load_less_than_others_load_all_the_same(void **state)
     assert_non_null(strstr(f->change, " That saves up to 1.9 ms a step."));
 }
 
+/* Of each step of 20 ms no op runs for 12. A line of facts tells how busy the machine was. */
+static struct kp_advice gap_advise(void **state, const char *facts)
+{
+    little_teardown(state);
+    little_setup(state);
+    struct little *const t = *state;
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"kprof\":{\"python_gc\":\"1\"%s},", facts);
+    for (int i = 0; i < STEPS; i++) {
+        numbered_step(t, i, 20000 * i, 20000);
+        op(t, "aten::mm", 20000 * i + 12000, 8000);
+    }
+    return advise(t);
+}
+
+/* Waits of 11 ms a step may all lie in the gap, of which 1 of 9 ms is then left; of 2 they leave 10 of 18. */
+static void a_gap_that_waits_for_a_core_may_be_is_not_critical(void **state)
+{
+    const struct kp_advice busy = gap_advise(state, ",\"core_had_us\":180000,\"core_waited_us\":220000");
+    assert_string_equal(busy.findings[0].id, KP_FINDING_NO_OP);
+    assert_true(busy.findings[0].share > 0.5 && busy.findings[0].of.core_ns > 0);
+    assert_false(busy.findings[0].is_critical);
+    const struct kp_advice calm = gap_advise(state, ",\"core_had_us\":340000,\"core_waited_us\":60000");
+    assert_string_equal(calm.findings[0].id, KP_FINDING_NO_OP);
+    assert_true(calm.findings[0].of.core_ns > 0 && calm.findings[0].is_critical);
+}
+
 static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
 {
     struct kp_kineto trace = {.strings = kp_strings_open()};
@@ -117,6 +143,7 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
                 {{true, true, 0, false, 0}, "of an ordinary step without evaluations"},
                 {{true, false, 2e6, false, 0}, "of an ordinary step of 2 ms without " CORE_WAITS},
                 {{false, true, 2e6, false, 0}, "of a step of 2 ms without evaluations and " CORE_WAITS},
+                {{true, false, 2e6, false, 5e6}, "of an ordinary step's 2 ms without " CORE_WAITS " (5 ms with them)"},
                 {{true, false, 0, false, 2e6}, "of an ordinary step of 2 ms"},
                 {{true, false, 0, true, 2e6}, "of an ordinary step of 2 ms with " CORE_WAITS},
                 {{false, false, 0, true, 0}, "of a step with " CORE_WAITS},
@@ -131,6 +158,7 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(a_gap_that_waits_for_a_core_may_be_is_not_critical),
         cmocka_unit_test(the_steps_of_a_share_are_data_until_they_are_words),
         LITTLE(loading_is_told_without_the_time_that_had_no_core),
         LITTLE(the_wait_for_workers_is_of_the_step_as_it_was),

@@ -57,12 +57,15 @@ static void an_op_that_gets_slower_on_equal_sizes_is_told_with_both_times(void *
     assert_null(slower_find(&a, "slow-steps"));
 }
 
+#define CALM "\"core_had_us\":40000,\"core_waited_us\":12000"
+#define BUSY "\"core_had_us\":12000,\"core_waited_us\":12000"
+
 /* Each late step waits so long for a core, of which the op has its part. */
-static struct kp_advice waited_advise(struct little *t, int slow_us, int wait_us)
+static struct kp_advice waited_advise(struct little *t, int slow_us, int wait_us, const char *core)
 {
-    char facts[1200] = ",\"core_had_us\":40000,\"core_waited_us\":12000,\"cores\":\"2\",\"busy_threads\":\"1\","
-                       "\"core_steps\":\"";
+    char facts[1200];
     struct slow_case waits = usual;
+    snprintf(facts, sizeof facts, ",%s,\"cores\":\"2\",\"busy_threads\":\"1\",\"core_steps\":\"", core);
     for (int step = usual.from; step < STEPS; step++) {
         const size_t used = strlen(facts);
         snprintf(facts + used, sizeof facts - used, "%s%d:%d", step > usual.from ? "," : "", step, wait_us);
@@ -75,16 +78,27 @@ static struct kp_advice waited_advise(struct little *t, int slow_us, int wait_us
 
 static void waits_for_a_core_are_no_time_of_the_op(void **state)
 {
-    const struct kp_advice half = waited_advise(*state, 200, 400); /* of steps of 800 us: 2.5 times as slow */
+    const struct kp_advice half = waited_advise(*state, 200, 400, CALM); /* of steps of 800 us: 2.5 times as slow */
     assert_null(slower_find(&half, "op-slows-down"));
     little_teardown(state);
     little_setup(state);
-    const struct kp_advice some = waited_advise(*state, 400, 200); /* of steps of 1000 us: 8 times */
+    const struct kp_advice some = waited_advise(*state, 400, 200, CALM); /* of steps of 1000 us: 8 times */
     const struct kp_finding *const f = slower_find(&some, "op-slows-down");
     assert_non_null(f);
     assert_non_null(strstr(f->what, "40.0 us in the first steps and 320 us in the last third"));
     assert_float_equal(f->step_ns, 280e3 * (STEPS - 8) / STEPS, 1e3);
     assert_float_equal(f->of.core_ns, 1e3 * (640 * 8 + 800.0 * 40) / STEPS, 1e3);
+    assert_true(f->is_critical);
+}
+
+/* The same times, of a thread that had no core for half of the time that it wanted one. */
+static void on_a_busy_machine_it_is_not_critical(void **state)
+{
+    const struct kp_advice a = waited_advise(*state, 400, 200, BUSY);
+    const struct kp_finding *const f = slower_find(&a, "op-slows-down");
+    assert_non_null(f);
+    assert_true(f->share >= KP_SHARE_CRITICAL);
+    assert_false(f->is_critical);
 }
 
 static void what_is_no_slower_op_is_not_told(void **state)
@@ -125,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(an_op_that_gets_slower_on_equal_sizes_is_told_with_both_times),
         LITTLE(waits_for_a_core_are_no_time_of_the_op),
+        LITTLE(on_a_busy_machine_it_is_not_critical),
         LITTLE(what_is_no_slower_op_is_not_told),
         LITTLE(without_shapes_the_change_says_so),
     };

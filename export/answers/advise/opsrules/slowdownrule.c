@@ -181,6 +181,7 @@ static void slowdown_tell(struct slowdown *s, const struct slower_op *most, stru
                               "If they do not: %s",
                               subnormal_change);
     }
+    if (kp_summary_core_waited(x->tree->trace) >= KP_CORE_WAITED_HALF) rule.explains |= KP_RULE_MILD; /* by how much */
     cost->of_ns = x->out->step_ns - x->core_waited_ns;
     kp_costrules_core(x, kp_cost_tell(cost, &rule));
 }

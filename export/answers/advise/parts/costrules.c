@@ -131,9 +131,12 @@ const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_
     const char *const step = of->is_steady ? "of an ordinary step" : "of a step";
     const char *const waits = of->has_waits ? " with waits for a CPU core" : "";
     const char *const others = x->out && x->out->evaluated_as ? x->out->evaluated_as : "evaluations";
+    const char *const trained = of->is_trained ? KP_TEXT("%s and ", others) : "";
+    if (of->core_ns > 0 && of->is_steady && of->mean_ns > 0) /* one listing has findings with waits and without */
+        return kp_costrules_text(x, "%s's %.3g ms without %swaits for a CPU core (%.3g ms with them)", step,
+                                 of->core_ns / 1e6, trained, of->mean_ns / 1e6);
     if (of->core_ns > 0)
-        return kp_costrules_text(x, "%s of %.3g ms without %s%swaits for a CPU core", step, of->core_ns / 1e6,
-                                 of->is_trained ? others : "", of->is_trained ? " and " : "");
+        return kp_costrules_text(x, "%s of %.3g ms without %swaits for a CPU core", step, of->core_ns / 1e6, trained);
     if (!of->is_steady && !of->is_trained && !of->has_waits) return NULL;
     if (of->is_steady && of->mean_ns > 0 && !of->is_trained)
         return kp_costrules_text(x, "%s of %.3g ms%s", step, of->mean_ns / 1e6, waits);

@@ -297,6 +297,16 @@ static void core_tell(const struct kp_loadcore *taken, double judged_ns, struct 
     if (taken->step_ns >= KP_CORE_WAITED_MUCH * (judged_ns + taken->step_ns)) f->of.core_ns = judged_ns;
 }
 
+/*
+ * Waits are known by step, and not in which of its parts they lie. Where others have as much of the core as the thread
+ * has, all of them may lie in this part: what is left of it then has to be critical.
+ */
+static bool is_sure(const struct kp_costrules *x, const struct kp_loadcore *taken, double judged_ns, double part_ns)
+{
+    const double least_ns = part_ns + taken->load_ns - taken->step_ns;
+    return kp_summary_core_waited(x->tree->trace) < KP_CORE_WAITED_HALF || least_ns >= KP_SHARE_CRITICAL * judged_ns;
+}
+
 /* Two runs of one program may lie on both sides of the bound: below it a note says the same. */
 static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, struct kp_finding f)
 {
@@ -336,6 +346,7 @@ static struct kp_finding *rule_judge(struct kp_costrules *x, const struct advice
     f.is_critical = kp_advise_is_critical(&f, out->steps);
     if (rule->measure == KP_SPLIT_LOADING && f.share >= KP_SHARE_CRITICAL && f.steps >= 3)
         f.is_critical |= f.is_bursty || 10 * f.steps >= out->steps; /* of several workers few steps wait, for all */
+    if (f.of.core_ns > 0) f.is_critical &= is_sure(x, &taken, judged_ns, f.step_ns);
     place_tell(x, rule, &f);
     cause_place_tell(x, rule, &f);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return NULL;
@@ -367,6 +378,7 @@ static bool one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     const double part = f.step_ns > 0 ? f.step_ns / (f.step_ns + taken.load_ns) : 1;
     free(rest);
     core_tell(&taken, judged_ns, &f);
+    const bool is_sure_part = !(f.of.core_ns > 0) || is_sure(x, &taken, judged_ns, f.step_ns);
     f.of.is_trained = x->trained && x->evaluated.count;
     f.step_ns = part * (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
@@ -376,7 +388,7 @@ static bool one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     f.steps = gap_steps(x, f.step_ns / part, most);
     if (2 * f.steps < (x->whole ? x->whole : x)->chosen->step_count)
         return false; /* a single one that is shorter than 3 means, of a few steps */
-    f.is_critical = kp_advise_is_critical(&f, x->out->steps);
+    f.is_critical = is_sure_part && kp_advise_is_critical(&f, x->out->steps);
     place_tell(x, rule, &f);
     if (is_of_reads(x, f.where)) return false;
     f.is_at_most = is_of_python(x, rule, &f);
