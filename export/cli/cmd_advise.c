@@ -107,16 +107,14 @@ static void ranks_print(const struct advise_command *command)
     if (ranks->rank_count < 2 || kp_rankwaits_lack(ranks) || kp_rankwaits_late(ranks)) return;
     if (!command->traces.has_communication || !ranks->matched) return;
     const struct kp_rankwait *const crowded = kp_rankwaits_without_core(ranks);
-    char turns[KP_RANKCAUSE_BYTES];
-    if (*kp_rankwaits_in_turn(turns, sizeof turns, ranks)) {
-        printf("         %s\n", turns);
+    char text[KP_RANKCAUSE_BYTES];
+    if (*kp_rankwaits_in_turn(text, sizeof text, ranks)) {
+        printf("         %s\n", text);
         return;
     }
     fputs("         no rank is late by its own work: ", stdout);
     if (kp_rankwaits_kind(ranks, crowded->rank) != KP_RANKWAIT_CORE) puts(kp_commkinds_overlap(&ranks->kinds));
-    else
-        printf("rank %ld had no CPU core for %.0f %% of the time that it wanted one\n", crowded->rank,
-               100 * kp_rankwait_no_core(crowded));
+    else puts(kp_rankwaits_core_text(text, sizeof text, ranks));
 }
 
 static int all_print(struct advise_command *command, int worst)

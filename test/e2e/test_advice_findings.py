@@ -888,7 +888,7 @@ COLLECTS = "the step waits for Python's garbage collector, most in step"
 
 @pytest.mark.parametrize("pauses, name, said", [
     ({17: 130}, "slow-steps", "the extra time of this step is Python's garbage collector"),
-    ({9: 70, 17: 130}, "python-gc", f"{COLLECTS}s 17, 9"),
+    ({9: 70, 17: 130}, "python-gc", f"{COLLECTS}s 9, 17"),
     ({number: 10 + 130 * (number == 17) for number in range(3, 23)}, "python-gc", f"{COLLECTS} 17")])
 def test_collections_of_garbage_are_told_once(pauses, name, said, tmp_path):
     found = advised(collecting(tmp_path / "on.pt.trace.json", pauses))["findings"]

@@ -363,19 +363,39 @@ def test_the_page_begins_with_the_steps(trace, tmp_path):
 
 # ---- ranks ----
 
-def rank(folder, number, waits, busy=900):
+def rank(folder, number, waits, busy=900, **head):
     events = []
     for i in range(len(waits)):
         events += [event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, busy - waits[i]),
                    event("gloo:all_reduce", "user_annotation", 1000 * i + busy - waits[i], waits[i], tid=2)]
     return write(folder / f"h_r{number}_{number + 7}.179085702600000000{number}.pt.trace.json", events,
-                 distributedInfo={"rank": number, "world_size": 2})
+                 distributedInfo={"rank": number, "world_size": 2}, **head)
+
+
+@pytest.mark.parametrize("had_us, own_us, said", [
+    (3000, 0, "The job's 2 ranks on this machine ran 4 threads on 2 cores and had 50 % of their time; other programs or a container limit may have had the rest"),
+    (3000, 3000, "The job's 2 ranks on this machine ran 4 threads on 2 cores and had 100 % of their time. Other threads of this program ran for 3 ms together"),
+    (600, 0, "Other programs or a container limit used the cores: the job's 2 ranks on this machine ran 4 threads on 2 cores and had 10 % of their time")])
+def test_the_ranks_of_one_machine_are_no_other_programs_to_one_another(had_us, own_us, said, tmp_path):
+    """Of 6 ms on two cores. Both lack a core alike, and none is late."""
+    facts = {"version": "1", "cores": "2", "busy_threads": "2", "omp_num_threads": "1", "torch_threads": "1", "core_had_us": had_us, "core_waited_us": 2 * had_us,
+             "core_others_us": own_us}
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for number in range(2):
+        rank(folder, number, [500 if (i + number) % 2 else 480 for i in range(6)], host_name="h", kprof=facts)
+    both = told("advise", folder)
+    assert both.count(said) == 2 and both.count("each rank had no CPU core for 67 % of the time that it wanted one") >= 2 and "rank 1 had no CPU core" not in both, both
+    assert said.split(" ran for ")[0] in told("advise", folder) and "other ranks of the job" not in both
+    alone = told("advise", next(folder.iterdir()))
+    assert ("Other threads of this program ran for 3 ms" if own_us else "Other programs, other ranks of the job or a container limit used the cores") in alone, alone
+    assert harness.cli("html", folder, "-o", tmp_path / "page.html").returncode == 0
 
 
 def test_all_ranks_together_say_which_came_last(tmp_path):
     rank(tmp_path, 0, [500, 600, 550])
     rank(tmp_path, 1, [20, 30, 20])
-    first = r"ranks    rank 1 arrived last at 3 of 3 collectives; waited for others: rank 0 1\.6 ms, rank 1 0\.0 ms\n" \
+    first = r"ranks    rank 1 arrived last at 3 of 3 collectives; waited for others per step: rank 0 527 us, rank 1 0(\.0*)? \w+\n" \
         r" {9}rank 1 spends 0\.9 ms .*, the other rank 0\.4 ms; aten::mm takes 0\.9 ms .*, 0\.4 ms on the other\. .* kprof run --record-shapes .*\n"
     said = told("advise", tmp_path)
     assert re.match(first, said) and "CRITICAL  the step waits" in said and "for rank 1, which arrived last at 3 of 3 collectives" in said

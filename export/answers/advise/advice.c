@@ -362,18 +362,21 @@ static const char *slowed_by(const struct kp_costrules *x)
 }
 
 /* Who has the cores that the thread of the steps wanted. */
-static const char *who_has_them(const struct kp_costrules *x)
+static const char *who_has_them(struct kp_costrules *x)
 {
     const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
                busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
     const char *const own = kp_ownthreads_text(x), *const plural = cores == 1 ? "" : "s";
+    x->out->is_crowded_by_own = own;
     if (own) return KP_TEXT("%s (%s)", own, kp_ownthreads_where(x));
     if (!(busy > 0)) return "More threads than cores, other programs or a container limit used the cores";
     if (busy > cores)
         return KP_TEXT("This program ran %ld threads on %ld core%s; other programs may use them as well", busy, cores,
                        plural);
-    return KP_TEXT("Other programs, or a container limit, used the cores: this program ran %ld thread%s on %ld core%s",
-                   busy, busy == 1 ? "" : "s", cores, plural);
+    const char *const relatives = kp_ownthreads_relatives(x);
+    return KP_TEXT(
+        "Other programs%s or a container limit%s used the cores: this program ran %ld thread%s on %ld core%s",
+        *relatives ? relatives : ",", *relatives ? "" : ",", busy, busy == 1 ? "" : "s", cores, plural);
 }
 
 /* "The machine got busier: ..", or "". */
@@ -395,15 +398,16 @@ static const char *busier_text(const struct kp_costrules *x)
 }
 
 /* Everything is longer then, and no finding is to blame. */
-static const char *crowded_of(const struct kp_costrules *x)
+static const char *crowded_of(struct kp_costrules *x)
 {
     const double waited = kp_summary_core_waited(x->tree->trace);
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
     x->out->crowded_ns =
         fmin(1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps, x->out->step_ns);
     x->out->crowded_verdict = KP_TEXT("%s " KP_CORE_WAITED_SHORT, x->out->step_thread, 100 * waited);
+    x->out->crowded_by = who_has_them(x);
     return KP_TEXT("%s " KP_CORE_WAITED_TEXT ". %s%s", x->out->step_thread, KP_CORE_WAITED_ARGS(waited), busier_text(x),
-                   who_has_them(x));
+                   x->out->crowded_by);
 }
 
 /* No rule knows what a step is for that is no part of a training, as a sound that is filtered for each batch. A note

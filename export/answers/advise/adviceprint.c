@@ -378,6 +378,7 @@ void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
     r->recorded = kp_strings_keep(texts, r->recorded);
     r->crowded_verdict = kp_strings_keep(texts, r->crowded_verdict);
     r->overlaps = kp_strings_keep(texts, r->overlaps); /* JSON has them not */
+    r->crowded_by = kp_strings_keep(texts, r->crowded_by);
     for (size_t i = 0; i < r->unjudged_count; i++) r->unjudged[i] = kp_strings_keep(texts, r->unjudged[i]);
     for (size_t i = 0; i < r->waited_count; i++) KEEP_TEXT(r->waited[i].what)
     for (size_t i = 0; i < r->count; i++) kp_finding_keep(&r->findings[i], texts);

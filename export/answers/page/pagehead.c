@@ -119,6 +119,8 @@ struct advice {
     F(TEXTS, unjudged, (r->of->unjudged_count, r->of->unjudged[i]))                          \
     F(MAYBE, seen, r->of->seen)                                                              \
     F(MAYBE, crowded, r->of->crowded)                                                        \
+    F(MAYBE, crowded_by, r->of->crowded_by)                                                  \
+    F(BOOL, crowded_by_own, r->of->is_crowded_by_own)                                        \
     F(BOOL, crowded_first, kp_advice_is_crowded_first(r->of))                                \
     F(MAYBE, evaluated_first, kp_advice_is_evaluated_first(r->of) ? r->of->evaluated : NULL) \
     F(LIST, findings, (finding, r->of->count, &r->of->findings[i]))                          \

@@ -134,6 +134,31 @@ static void ranks_put(struct kp_jsonout *j, const char *key, const struct verdic
     kp_jsonout_close(j, ']');
 }
 
+struct rank_cores_said {
+    long rank;
+    bool are_ranks; /* its job's ranks took the cores */
+    const char *text;
+};
+#define CORES(F, IF)             \
+    F(ID, rank, r->rank)         \
+    F(BOOL, ranks, r->are_ranks) \
+    F(TEXT, text, r->text)
+KP_FIELDS(cores, struct rank_cores_said, CORES)
+
+/* Who has the cores that a rank wanted. */
+static void machines_put(struct kp_jsonout *j, const char *key, const struct kp_rankwaits *ranks)
+{
+    char text[512];
+    kp_jsonout_open(j, key, '[');
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        struct rank_cores_said said = {ranks->ranks[i].rank, false, text};
+        said.are_ranks = kp_finding_of_cores(text, sizeof text, ranks, said.rank, true);
+        if (said.are_ranks || kp_finding_of_cores(text, sizeof text, ranks, said.rank, false))
+            kp_fields_put(j, NULL, &cores_fields, &said);
+    }
+    kp_jsonout_close(j, ']');
+}
+
 static void late_put(struct kp_jsonout *j, const char *key, const struct verdict *v)
 {
     struct kp_rankwords words;
@@ -162,6 +187,7 @@ static void late_put(struct kp_jsonout *j, const char *key, const struct verdict
     F(MAYBE, missing, kp_rankwaits_lack(r->ranks) ? kp_rankwaits_missing(room, sizeof room, r->ranks) : NULL)         \
     F(OTHER, most, (KP_TYPE_MAYBE("array"), most_put, kp_rankwaits_most(r->ranks)))                                   \
     F(OTHER, ranks, (KP_TYPE("array"), ranks_put, r))                                                                 \
+    F(OTHER, cores, (KP_TYPE("array"), machines_put, r->ranks))                                                       \
     F(OTHER, late, (KP_TYPE_MAYBE("object"), late_put, r))
 KP_FIELDS(verdict, struct verdict, VERDICT)
 

@@ -175,6 +175,13 @@ function wordsOf({ run, gpu }, { id, longer_by }) {
   return words && (longer_by || id === ranks.verdict.id) && (words.gpu || !gpu) ? words : null;
 }
 
+// Who has the cores that a rank wanted, the traces of all ranks of its machine know better.
+function crowdedOf({ run, advice }) {
+  const { crowded, crowded_by: by, crowded_by_own: byOwn } = advice, known = run.ranks > 1 && ranks.verdict.cores.find(of => of.rank === run.rank);
+  if (!crowded || !known || (byOwn && !known.ranks)) return crowded;
+  return `${crowded.slice(0, crowded.length - by.length)}${known.text}${byOwn ? `. ${by}` : ""}`;
+}
+
 // Many small collectives are a fault whatever a rank waits for in them.
 function smallOf(f, words) {
   const isKept = words && f.small && words.small * f.share >= 0.05;
@@ -204,7 +211,7 @@ function findingsDraw(trace) {
     costText(f, advice.steps), proseMake(f.change), ...codeMake(f.where, f.gap ? "before" : "in"), ...codeMake(f.line, "at"), ...aboutMake(f)));
   if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", proseMake(advice.missing)));
   if (advice.crowded) {
-    const card = cardMake("warning", "The training waits for CPU cores", "", paragraph(advice.crowded));
+    const card = cardMake("warning", "The training waits for CPU cores", "", paragraph(crowdedOf(trace.head)));
     if (advice.crowded_first && !found.some(f => f.critical)) cards.unshift(card); // the ranks may add a critical finding
     else cards.push(card);
   }

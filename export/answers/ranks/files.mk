@@ -2,10 +2,12 @@
 SRC_ranks := \
     export/answers/ranks/errorfile.c \
     export/answers/ranks/lastwords.c \
+    export/answers/ranks/rankalike.c \
     export/answers/ranks/rankinputs.c \
     export/answers/ranks/rankjson.c \
     export/answers/ranks/ranklonger.c \
     export/answers/ranks/rankmatch.c \
+    export/answers/ranks/ranktext.c \
     export/answers/ranks/rankturns.c \
     export/answers/ranks/rankwaits.c \
     export/answers/ranks/stuck.c \
@@ -13,6 +15,7 @@ SRC_ranks := \
 UNIT_ranks := \
     test/unit/ranks/test_errorfile.c \
     test/unit/ranks/test_lastwords.c \
+    test/unit/ranks/test_rankalike.c \
     test/unit/ranks/test_rankinputs.c \
     test/unit/ranks/test_rankjson.c \
     test/unit/ranks/test_ranklonger.c \

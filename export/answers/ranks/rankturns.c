@@ -17,7 +17,7 @@ enum { SETS_LEAST = 8 };  /* of a name */
 #define SECOND_SHARE 0.15 /* of all that is waited: with less, the first is late alone */
 
 struct late { /* at collectives of a name: a rank came last to `sets` of them, and others waited for it so long */
-    uint32_t name, row;
+    uint32_t name, row, line; /* line: at which one of them waited longest */
     size_t sets;
     int64_t ns;
 };
@@ -28,9 +28,9 @@ KP_ORDER2(late_order, struct late, name, row)
 static struct late late_of(const struct kp_rankwaits *w, const struct kp_rankset *set)
 {
     const struct kp_collective *const last = &w->of[set->last];
-    struct late out = {last->name, last->row, 1, 0};
+    struct late out = {last->name, last->row, last->line, 1, 0};
     for (size_t i = set->from; i < set->to; i++)
-        if (w->of[i].ns - last->ns > out.ns) out.ns = w->of[i].ns - last->ns;
+        if (w->of[i].ns - last->ns > out.ns) out.ns = w->of[i].ns - last->ns, out.line = w->of[i].line;
     return out;
 }
 
@@ -38,10 +38,11 @@ static struct late late_of(const struct kp_rankwaits *w, const struct kp_rankset
 static struct late steady_of(const struct late *of, size_t count)
 {
     struct late most = {0}, row = {0};
-    int64_t all_ns = 0;
+    int64_t all_ns = 0, longest_ns = 0;
     size_t sets = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!i || of[i].row != of[i - 1].row) row = (struct late){of[i].name, of[i].row, 0, 0};
+        if (!i || of[i].row != of[i - 1].row) row = (struct late){.name = of[i].name, .row = of[i].row}, longest_ns = 0;
+        if (of[i].ns > longest_ns) longest_ns = of[i].ns, row.line = of[i].line;
         row.sets += of[i].sets;
         row.ns += of[i].ns;
         sets += of[i].sets;
@@ -82,5 +83,5 @@ void kp_rankturns_find(struct kp_rankwaits *w)
     free(of);
     if (!two[1].ns || (double)two[1].ns < SECOND_SHARE * all_ns) return;
     if ((double)(two[0].ns + two[1].ns) < STEADY_SHARE * all_ns) return;
-    for (int i = 0; i < 2; i++) w->turns[i] = (struct kp_rankturn){two[i].name, two[i].row, two[i].ns};
+    for (int i = 0; i < 2; i++) w->turns[i] = (struct kp_rankturn){two[i].name, two[i].line, two[i].row, two[i].ns};
 }

@@ -15,10 +15,11 @@
 #include "export/read/store/qsort.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
+#include "export/read/facts/commstarts.h"
 #include "export/read/facts/namefacts.h"
 #include "export/read/facts/nocore.h"
 
-enum { RANKS_SHOWN = 8, PLACE_BYTES = 200, INPUTS_BYTES = 512 };
+enum { PLACE_BYTES = 200, INPUTS_BYTES = 512 };
 #define CAUSE_LEAST_MS 0.1
 #define LATE_SHARE 0.8     /* of what ranks wait */
 #define PLACE_LEAST 0.001  /* of the steps */
@@ -91,14 +92,16 @@ static uint32_t text_kept(struct kp_rankwaits *w, const char *text)
 }
 
 static void collective_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t i,
-                           const struct kp_rankwait *row)
+                           const struct kp_rankwait *row, int32_t start)
 {
     const struct kp_node *const n = &tree->nodes[i];
     const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+    const uint32_t line = kp_tree_line(tree, start >= 0 ? &tree->nodes[start] : n);
     const struct kp_kineto_work *const work = kp_kineto_work_of(tree->trace, n->event);
     struct kp_collective one = {.trace = (uint32_t)(w->trace_count - 1),
                                 .kind = kind_of(w, tree->trace, e, work),
                                 .name = text_kept(w, kp_kineto_text(tree->trace, e->name)),
+                                .line = line ? text_kept(w, kp_kineto_text(tree->trace, line)) : 0,
                                 .meets = do_all_meet(kp_kineto_text(tree->trace, e->name)),
                                 .step = step_at(chosen, n->start_ns),
                                 .start_ns = n->start_ns,
@@ -197,6 +200,21 @@ static void steps_add(struct kp_rankwait *row, uint32_t trace, const struct kp_t
     free(no_core);
 }
 
+/* The kernel counts from the first step to the last. */
+static void cores_note(struct kp_rankwait *row, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const struct kp_kineto *const trace = tree->trace;
+    const struct kp_threads threads = kp_threads_of(trace);
+    const size_t steps = chosen->step_count;
+    row->core_had_ns += 1000 * (int64_t)kp_kineto_number(trace, "kprof.core_had_us");
+    row->core_waited_ns += 1000 * (int64_t)kp_kineto_number(trace, "kprof.core_waited_us");
+    row->core_others_ns += 1000 * (int64_t)kp_kineto_number(trace, "kprof.core_others_us");
+    if (steps) row->core_of_ns += chosen->steps[steps - 1].end_ns - chosen->steps[0].start_ns;
+    if (threads.cores > row->cores) row->cores = threads.cores;
+    if (threads.busy > row->busy_threads) row->busy_threads = threads.busy;
+    row->has_workers |= kp_namefacts_has_workers(trace);
+}
+
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
@@ -207,16 +225,17 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     job_note(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);
     row->host = text_kept(w, kp_kineto_fact(tree->trace, "host_name"));
-    row->core_had_ns += 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.core_had_us");
-    row->core_waited_ns += 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.core_waited_us");
+    cores_note(row, tree, chosen);
     kp_commkinds_add(&w->kinds, tree, within);
     parts_add(row, tree, chosen);
     if (chosen->step_count) places_add(row, tree, chosen);
     kp_rankinputs_add(w, row, tree, chosen);
     steps_add(row, (uint32_t)(w->trace_count - 1), tree, chosen);
+    int32_t *const starts = on_device ? NULL : kp_commstarts_find(tree);
     for (size_t i = 0; i < tree->count; i++)
         if (kp_collective_is(tree, i, on_device) && kp_spans_has(within, tree->nodes[i].start_ns))
-            collective_add(w, tree, chosen, i, row);
+            collective_add(w, tree, chosen, i, row, starts ? starts[i] : -1);
+    free(starts);
     row->traces++;
 }
 
@@ -463,7 +482,7 @@ const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *w, lon
     return row && row != late && row->spent_ns && 2 * row->waited_ns >= row->spent_ns ? late : NULL;
 }
 
-static double waited_a_step(const struct kp_rankwait *row) { return (double)row->waited_ns / (double)row->steps; }
+double kp_rankwait_a_step(const struct kp_rankwait *row) { return (double)row->waited_ns / (double)row->steps; }
 
 /* The rank that waits most for that late one; NULL: it is not late. */
 static const struct kp_rankwait *waiter_of(const struct kp_rankwaits *w, long rank)
@@ -472,7 +491,7 @@ static const struct kp_rankwait *waiter_of(const struct kp_rankwaits *w, long ra
     for (size_t i = 0; late && late->rank == rank && i < w->rank_count; i++) {
         const struct kp_rankwait *const row = &w->ranks[i];
         if (!row->steps || kp_rankwaits_awaited(w, row->rank) != late) continue;
-        if (!most || waited_a_step(row) > waited_a_step(most)) most = row;
+        if (!most || kp_rankwait_a_step(row) > kp_rankwait_a_step(most)) most = row;
     }
     return most;
 }
@@ -480,7 +499,7 @@ static const struct kp_rankwait *waiter_of(const struct kp_rankwaits *w, long ra
 double kp_rankwaits_kept_ns(const struct kp_rankwaits *w, long rank)
 {
     const struct kp_rankwait *const row = waiter_of(w, rank);
-    return row ? waited_a_step(row) : 0;
+    return row ? kp_rankwait_a_step(row) : 0;
 }
 
 struct kp_rankkept kp_rankwaits_kept_steps(const struct kp_rankwaits *w, long rank)
@@ -491,7 +510,7 @@ struct kp_rankkept kp_rankwaits_kept_steps(const struct kp_rankwaits *w, long ra
     for (size_t i = 0; i < out.of; i++) {
         const struct kp_rankstep *const step = &row->each[i];
         const double ns = (double)kp_spans_between(&w->traces[step->trace].waits, step->start_ns, step->end_ns);
-        out.steps += 2 * ns >= waited_a_step(row);
+        out.steps += 2 * ns >= kp_rankwait_a_step(row);
         if (ns > most) most = ns, out.longest = step->number;
     }
     return out;
@@ -523,127 +542,6 @@ const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *w)
     const bool is_much = most && kp_rankwait_no_core(most) >= KP_CORE_WAITED_MUCH &&
                          (double)most->core_waited_ns >= CORE_OF_STEPS * (double)most->steps_ns;
     return is_much ? most : NULL;
-}
-
-bool kp_rankwaits_take_turns(const struct kp_rankwaits *w)
-{
-    return w->turns[0].ns && w->rank_count > 1 && !kp_rankwaits_lack(w) && !kp_rankwaits_late(w);
-}
-
-const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *w)
-{
-    const struct kp_rankturn *const of = w->turns;
-    *out = '\0';
-    if (!kp_rankwaits_take_turns(w)) return out;
-    snprintf(out, bytes,
-             "ranks wait for each other in turn: for rank %ld in %s (%.1f ms), for rank %ld in %s (%.1f ms)",
-             w->ranks[of[0].row].rank, kp_strings_get(w->texts, of[0].name), (double)of[0].ns / 1e6,
-             w->ranks[of[1].row].rank, kp_strings_get(w->texts, of[1].name), (double)of[1].ns / 1e6);
-    return out;
-}
-
-/* Had ranks no core for as long as half of what others waited for them? */
-static bool is_core_the_wait(const struct kp_rankwaits *w)
-{
-    int64_t held_ns = 0, no_core_ns = 0;
-    for (size_t i = 0; i < w->rank_count; i++) {
-        const struct kp_rankwait *const r = &w->ranks[i];
-        held_ns += r->held_ns;
-        no_core_ns += r->core_waited_ns < r->held_ns ? r->core_waited_ns : r->held_ns;
-    }
-    return 2 * no_core_ns >= held_ns;
-}
-
-enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
-{
-    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank);
-    if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
-    if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
-    const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
-    if (is_wait && kp_rankwaits_take_turns(w)) return KP_RANKWAIT_EACH;
-    if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
-    return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
-}
-
-/* ---- text ---- */
-
-/* The first rank from `rank` on whose trace is here, or is not; the number of ranks: there is none. */
-static long rank_from(const struct kp_rankwaits *w, long rank, bool is_here)
-{
-    while (rank < w->world && (kp_rankmatch_row(w, rank) != NULL) != is_here) rank++;
-    return rank;
-}
-
-/* "ranks 1-2 and 4" */
-const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *w)
-{
-    long missing = w->world - (long)w->rank_count, shown = 0;
-    size_t used = (size_t)snprintf(out, bytes, "rank%s ", kp_units_s(missing));
-    long from = rank_from(w, 0, false), to;
-    for (size_t runs = 0; from < w->world && runs < RANKS_SHOWN; from = rank_from(w, to, false), runs++) {
-        to = rank_from(w, from, true);
-        shown += to - from;
-        used += (size_t)snprintf(out + used, bytes - used, "%s%ld",
-                                 !runs              ? ""
-                                 : shown == missing ? " and "
-                                                    : ", ",
-                                 from);
-        if (to - from > 1) used += (size_t)snprintf(out + used, bytes - used, "-%ld", to - 1);
-    }
-    if (missing > shown) snprintf(out + used, bytes - used, " and %ld more", missing - shown);
-    return out;
-}
-
-/* What is not compared, and why. */
-static void left_print(FILE *out, const struct kp_rankwaits *w)
-{
-    if (w->partial && w->matched)
-        fprintf(out, "         %zu collective%s missing in the trace of some rank, and not counted\n", w->partial,
-                w->partial == 1 ? " is" : "s are");
-    if (w->untold)
-        fprintf(out,
-                "         %zu collective%s of groups that the traces do not tell apart: who came last to %s is not "
-                "known\n",
-                w->untold, w->untold == 1 ? " is" : "s are", w->untold == 1 ? "it" : "them");
-}
-
-static void lack_print(FILE *out, const struct kp_rankwaits *w)
-{
-    char names[KP_RANKTEXT_BYTES];
-    fprintf(out,
-            "ranks    INCOMPLETE: %zu of %ld ranks are here. Without %s the last rank is unknown: record all ranks\n",
-            w->rank_count, w->world, kp_rankwaits_missing(names, sizeof names, w));
-}
-
-static void waits_print(FILE *out, const struct kp_rankwaits *w)
-{
-    const char *between = "; waited for others: ";
-    for (size_t i = 0; i < w->rank_count && i < RANKS_SHOWN; i++, between = ", ")
-        fprintf(out, "%srank %ld %.1f ms", between, w->ranks[i].rank, (double)w->ranks[i].waited_ns / 1e6);
-    if (w->rank_count > RANKS_SHOWN) fprintf(out, ", and %zu more ranks", w->rank_count - RANKS_SHOWN);
-    if (w->transfer_ns > 0)
-        fprintf(out, "; transfers at %.1f GB/s of bus bandwidth", (double)w->bus_bytes / (double)w->transfer_ns);
-    fputs("\n", out);
-}
-
-void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
-{
-    const struct kp_rankwait *const late = kp_rankwaits_most(w);
-    char cause[KP_RANKCAUSE_BYTES];
-    if (w->has_jobs)
-        fputs("ranks    of several jobs, so they are not compared. DIR/latest is the latest job alone\n", out);
-    if (w->rank_count < 2 || w->has_jobs) return;
-    if (kp_rankwaits_lack(w)) {
-        lack_print(out, w);
-        return;
-    }
-    if (!late) fputs("ranks    no collective is in the traces of all ranks\n", out);
-    else {
-        fprintf(out, "ranks    rank %ld arrived last at %zu of %zu collectives", late->rank, late->last, late->matched);
-        waits_print(out, w);
-        if (kp_rankwaits_cause(cause, sizeof cause, w, late)) fprintf(out, "         %s\n", cause);
-    }
-    left_print(out, w);
 }
 
 void kp_rankwaits_fini(struct kp_rankwaits *w)

@@ -18,6 +18,7 @@ struct kp_collective {
     uint32_t kind;                   /* string id in `texts`: what it is on every rank, but for its step or number */
     uint32_t name;                   /* string id */
     uint32_t members;                /* string id: the ranks of its process group, "[0, 1]"; 0: not in the file */
+    uint32_t line;                   /* string id: the program's own that calls it; 0: not known */
     uint32_t trace, row;             /* indexes in `traces` and, once settled, in `ranks` */
     int32_t group_size;              /* 0: not in the file */
     int32_t part;                    /* among its kind's ranks, groups that time tells apart */
@@ -59,6 +60,9 @@ struct kp_rankwait {
     size_t steps;
     int64_t steps_ns;
     int64_t core_had_ns, core_waited_ns; /* of its thread of the steps: it ran, and was ready to and had no core */
+    int64_t core_others_ns, core_of_ns;  /* others: its other threads ran; of: from its first step to its last */
+    long cores, busy_threads;            /* 0: not in the file */
+    bool has_workers;                    /* of a DataLoader, whose time no trace of a rank has */
     struct kp_rankplace *places;         /* those of a thousandth of the steps or more */
     size_t place_count, place_capacity;
     struct kp_rankstep *each;
@@ -79,8 +83,8 @@ struct kp_rankasked { /* a question that waits for the traces of all ranks: kp_r
     long rank;
     struct kp_longer_steps longer; /* kept by `texts` */
 };
-struct kp_rankturn {    /* a rank is late at collectives of that name, and others wait for it so long */
-    uint32_t name, row; /* a string id in `texts`, an index in `ranks` */
+struct kp_rankturn {          /* a rank is late at collectives of that name, and others wait for it so long */
+    uint32_t name, line, row; /* string ids in `texts`, line: at which they wait, or 0; an index in `ranks` */
     int64_t ns;
 };
 struct kp_rankwaits { /* all zero: empty */
@@ -134,6 +138,7 @@ enum { KP_RANKCAUSE_BYTES = 1024 };
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* The line or op that it names; NULL: none. */
 const struct kp_rankplace *kp_rankwaits_place(const struct kp_rankwaits *waits, const struct kp_rankwait *late);
+double kp_rankwait_a_step(const struct kp_rankwait *row); /* what it waits for others */
 /* Settled: what the others wait for the late rank, in a step of the one that waits most. 0: it is not late, or they do
  * not wait for it (kp_rankwaits_awaited). */
 double kp_rankwaits_kept_ns(const struct kp_rankwaits *waits, long rank);
@@ -163,13 +168,29 @@ double kp_rankwait_no_core(const struct kp_rankwait *row); /* of the time that i
 long kp_rankwaits_rank(const struct kp_kineto *trace);     /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
 
-bool kp_rankwaits_take_turns(const struct kp_rankwaits *waits); /* settled: then `turns` are told */
-/* Settled: "ranks wait for each other in turn: for rank 1 in gloo:all_reduce (2906.4 ms), ..". "": they do
- * not. Returns `out`. */
-const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *waits);
+/* ---- ranktext.c: so is what is printed, and kp_rankwaits_kind() ---- */
 
+bool kp_rankwaits_take_turns(const struct kp_rankwaits *waits); /* settled: then `turns` are told */
+/* Settled: "ranks wait for each other in turn: for rank 1 in gloo:all_reduce at train.py:9 main (29.1 ms per step),
+ * ..". "": they do not. Returns `out`. */
+const char *kp_rankwaits_in_turn(char *out, size_t bytes, const struct kp_rankwaits *waits);
 /* rankturns.c: Fills `turns`. The sets are there, and who came last to each. */
 void kp_rankturns_find(struct kp_rankwaits *waits);
+
+/* ---- rankalike.c: what is said of all ranks at once, where none stands out; settled ---- */
+
+/* Does each rank arrive last about as often as the others? */
+bool kp_rankwaits_are_last_alike(const struct kp_rankwaits *waits);
+/* Writes which rank had no core for most of the time that it wanted one, or how long each had none. Returns `out`. */
+const char *kp_rankwaits_core_text(char *out, size_t bytes, const struct kp_rankwaits *waits);
+enum kp_rankcores {
+    KP_RANKCORES_UNTOLD, /* no other rank of its machine has a trace here */
+    KP_RANKCORES_OTHERS, /* the ranks had little of the machine's cores */
+    KP_RANKCORES_RANKS,  /* they took the cores from one another */
+};
+/* Writes what the ranks of that rank's machine had of its cores: "the job's 3 ranks on this machine ran 6 threads on 2
+ * cores ..". */
+enum kp_rankcores kp_rankwaits_cores_text(char *out, size_t bytes, const struct kp_rankwaits *waits, long rank);
 
 /* ---- ranklonger.c ---- */
 

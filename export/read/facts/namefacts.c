@@ -78,3 +78,13 @@ uint32_t kp_namefacts_find(const struct kp_kineto *trace, uint32_t id)
     const uint32_t facts = is_stack ? stack_facts(trace, id) : facts_of(kp_kineto_text(trace, id));
     return *kp_strings_mark(trace->strings, KP_STRINGS_FACTS, id) = facts | KP_NAME_KNOWN;
 }
+
+bool kp_namefacts_has_workers(const struct kp_kineto *trace)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        const uint32_t name = trace->events[i].name;
+        if (kp_namefacts(trace, name) & KP_NAME_LOADER && kp_kineto_is_of_workers(kp_kineto_text(trace, name)))
+            return true;
+    }
+    return false;
+}

@@ -49,6 +49,7 @@ static inline enum kp_pywait kp_namefacts_pywait(const struct kp_kineto *trace, 
 {
     return (enum kp_pywait)(kp_namefacts(trace, id) / KP_NAME_PYWAIT);
 }
+bool kp_namefacts_has_workers(const struct kp_kineto *trace); /* a DataLoader of the program has some */
 /* Has the name of a node's event one of these facts? */
 static inline bool kp_node_is(const struct kp_tree *tree, size_t node, uint32_t facts)
 {

@@ -180,6 +180,11 @@ static inline bool kp_kineto_is_loader(const char *name)
 {
     return strncmp(name, "enumerate(DataLoader)#", 22) == 0 || kp_kineto_is_loader_start(name);
 }
+/* Does the range `name` belong to a loader with workers? */
+static inline bool kp_kineto_is_of_workers(const char *name)
+{
+    return name && strstr(name, "_MultiProcessingDataLoaderIter");
+}
 
 /* Autograd's engine has a range around each node that it runs: these words, and the node's name. */
 #define KP_ENGINE_RANGE "autograd::engine::evaluate_function: "

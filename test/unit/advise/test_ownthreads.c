@@ -3,12 +3,14 @@
 #include "test/unit/advise/advised.h"
 
 enum { STEPS = 20 };
+static const char *before = ""; /* members of the head */
 
 /* Steps of 20 ms, of which 8 are an op. Thread 2 runs a loop of Python all the time. */
 static struct kp_advice advice_of(struct little *t, const char *facts, bool has_calls)
 {
     snprintf(t->head, sizeof t->head,
-             "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\",\"cores\":\"2\"%s},", facts);
+             "%s\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\",\"cores\":\"2\"%s},", before,
+             facts);
     for (int i = 0; i < STEPS; i++) {
         numbered_step(t, i, 20000 * i, 20000);
         op(t, "aten::mm", 20000 * i + 12000, 8000);
@@ -45,6 +47,37 @@ static void the_recorders_own_threads_are_not_told(void **state)
         advice_of(*state, TIMES ",\"core_others_us\":6000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
     assert_non_null(strstr(
         a.crowded, ". Other programs, or a container limit, used the cores: this program ran 1 thread on 2 cores"));
+}
+
+/* Where the program has processes beside this one, no trace of it alone says that these are strangers. */
+static void workers_and_ranks_of_the_program_are_no_other_programs(void **state)
+{
+    static const struct {
+        const char *head, *loader, *said;
+    } rows[] = {
+        {"", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+         ". Other programs, this program's DataLoader workers or a container limit used the cores: this program ran 1 "
+         "thread on 2 cores"},
+        {"", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+         ". Other programs, or a container limit, used the cores: this program ran 1 thread on 2 cores"},
+        {"\"distributedInfo\":{\"rank\":1,\"world_size\":3},", NULL,
+         ". Other programs, other ranks of the job or a container limit used the cores: this program ran 1 thread on 2 "
+         "cores"},
+        {"\"distributedInfo\":{\"rank\":1,\"world_size\":3},",
+         "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+         ". Other programs, this program's DataLoader workers, other ranks of the job or a container limit used the "
+         "cores: this program ran 1 thread on 2 cores"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        little_teardown(state);
+        little_setup(state);
+        struct little *const t = *state;
+        if (rows[i].loader) event(t, "user_annotation", rows[i].loader, 1, 10, 10, "");
+        before = rows[i].head;
+        const struct kp_advice a =
+            advice_of(t, TIMES ",\"core_others_us\":6000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
+        before = "";
+        if (!strstr(a.crowded, rows[i].said)) fail_msg("row %zu: %s", i, a.crowded);
+    }
 }
 
 /* A pool of torch's has a core as long as the thread of the steps has, and longer where it spins. */
@@ -91,6 +124,7 @@ int main(void)
         LITTLE(threads_of_the_program_itself_are_told_and_not_other_programs),
         LITTLE(their_line_is_named_where_calls_of_python_were_recorded),
         LITTLE(the_recorders_own_threads_are_not_told),
+        LITTLE(workers_and_ranks_of_the_program_are_no_other_programs),
         LITTLE(a_pool_of_torch_is_not_blamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,7 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
         "collectives)\",\"change\":\"Send less, or less often: gradients of several steps together, in fewer "
         "and "
         "larger pieces.\",\"gpu\":false,\"note\":false,\"part\":1.000000,\"small\":1.000000}],"
+        "\"cores\":[],"
         "\"late\":{\"rank\":\"1\",\"critical\":true,\"cost\":430000,\"share\":0.430000,\"steps\":3,"
         "\"id\":\"late-rank\",\"what\":"
         "\"the other rank waits for this one, which arrived last at 3 of 3 collectives\",\"change\":\"Even "
@@ -165,6 +166,18 @@ static void what_others_wait_for_a_late_rank_without_cores_says_so(void **state)
     free(calm);
 }
 
+static void who_has_the_cores_of_a_rank_is_told_by_all_ranks(void **state)
+{
+    (void)state;
+    host = "\"host_name\":\"node7\",\"kprof\":{\"cores\":\"1\",\"busy_threads\":\"1\",\"core_had_us\":1500,"
+           "\"core_waited_us\":400},";
+    char *verdict = verdict_of(550, 500);
+    host = "";
+    assert_non_null(strstr(verdict, "\"cores\":[{\"rank\":\"0\",\"ranks\":true,\"text\":\"The job's 2 ranks on this "
+                                    "machine ran 2 threads on 1 core and had 100 % of its time\"},{\"rank\":\"1\","));
+    free(verdict);
+}
+
 static void no_rank_of_a_job_that_stands_is_late(void **state)
 {
     (void)state;
@@ -174,7 +187,7 @@ static void no_rank_of_a_job_that_stands_is_late(void **state)
     stands = NULL;
     assert_non_null(strstr(verdict, "\"stuck\":\"rank 1 did nothing for 9.0 s\",\"stuck_next\":\"`kprof hang .` says "
                                     "more.\",\"stuck_rank\":\"1\","));
-    assert_non_null(strstr(verdict, "\"ranks\":[],\"late\":null"));
+    assert_non_null(strstr(verdict, "\"ranks\":[],\"cores\":[],\"late\":null"));
     free(verdict);
 }
 
@@ -229,6 +242,7 @@ int main(void)
         cmocka_unit_test(collectives_of_a_few_bytes_are_not_made_smaller),
         cmocka_unit_test(the_rank_that_waits_and_the_late_one_are_told_apart),
         cmocka_unit_test(what_others_wait_for_a_late_rank_without_cores_says_so),
+        cmocka_unit_test(who_has_the_cores_of_a_rank_is_told_by_all_ranks),
         cmocka_unit_test(no_rank_of_a_job_that_stands_is_late),
         cmocka_unit_test(a_rank_that_hardly_waits_waits_for_the_network),
         cmocka_unit_test(ranks_of_one_machine_wait_for_no_network),

@@ -133,6 +133,8 @@ struct kp_advice {
     const char *grown;           /* a sentence: steps get slower by inputs that grow; or NULL */
     const char *crowded;         /* sentences: how much of its time a thread waits for a core, if much; or NULL */
     const char *crowded_verdict; /* the first of them, without its full stop */
+    const char *crowded_by;      /* the end of them: who has the cores, as far as this trace tells */
+    bool is_crowded_by_own;      /* threads of the program itself */
     double evaluated_ns, waited_ns, crowded_ns; /* what these cost, the mean of a step */
     struct kp_usual_split usual;
     const char *outside;       /* a sentence: how much of a phase lies in no step, if much does; or NULL */
@@ -209,7 +211,7 @@ enum { KP_COMM_SMALL = 16384 }; /* bytes of a collective: to send half of it sav
 #define KP_FINDING_LATE "late-rank"
 #define KP_FINDING_LONG "slow-steps"
 struct kp_rankwords {
-    char what[320], change[KP_RANKCAUSE_BYTES + 320];
+    char what[640], change[KP_RANKCAUSE_BYTES + 320];
     bool is_for_gpu; /* true of a GPU's collectives, too */
     bool is_note;    /* what waits for a core is no finding: `what` is a note */
     double part;     /* of the finding's cost, 0 to 1 */
@@ -222,6 +224,9 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
  * is known. */
 bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank,
                           const struct kp_longer_steps *steps);
+/* Writes who has the cores that a rank wanted, as the traces of all ranks of its machine tell. False: they do not, or
+ * what its own trace says is more. `is_by_own`: as the advice's. */
+bool kp_finding_of_cores(char *out, size_t bytes, const struct kp_rankwaits *ranks, long rank, bool is_by_own);
 /* All of that for the advice of a rank. */
 void kp_advice_of_rank(struct kp_advice *advice, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts);
 /* The finding of the rank for which the others wait. No trace alone tells it: that rank's steps compute all the time.

@@ -59,9 +59,11 @@ static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks,
     const struct kp_rankwait *const row = kp_rankwaits_row(ranks, rank);
     const bool is_one = !ranks->has_hosts, are_small = ranks->matched && ranks->bus_bytes > 0 &&
                                                        ranks->bus_bytes < KP_COMM_SMALL * (int64_t)ranks->matched;
-    snprintf(out->what, sizeof out->what,
-             "the step waits for the %s (this rank arrived last at %zu of %zu collectives)",
-             is_one ? "collectives' own work, on one machine" : "network", row->last, row->matched);
+    const int used = snprintf(out->what, sizeof out->what, "the step waits for the %s",
+                              is_one ? "collectives' own work, on one machine" : "network");
+    if (!kp_rankwaits_are_last_alike(ranks))
+        snprintf(out->what + used, sizeof out->what - (size_t)used,
+                 " (this rank arrived last at %zu of %zu collectives)", row->last, row->matched);
     snprintf(out->change, sizeof out->change, "%s%s", are_small ? KP_COMM_FEWER : kp_commkinds_less(&ranks->kinds),
              is_one ? " On one machine ranks and collectives share its cores." : "");
 }
@@ -69,7 +71,7 @@ static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks,
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
     const enum kp_rankwait_kind kind = kp_rankwaits_kind(ranks, rank);
-    const struct kp_rankwait *const crowded = kp_rankwaits_without_core(ranks);
+    char core[KP_RANKTEXT_BYTES];
     const double wait = kp_rankwaits_share(ranks, rank);
     *out = (struct kp_rankwords){.part = 1};
     out->is_for_gpu = kind == KP_RANKWAIT_UNTOLD || kind == KP_RANKWAIT_LATE;
@@ -77,10 +79,8 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     if (kind != KP_RANKWAIT_LATE && kind != KP_RANKWAIT_EACH) out->small = kind == KP_RANKWAIT_UNTOLD ? 1 : 1 - wait;
     if (kind == KP_RANKWAIT_UNTOLD) return lack_tell(out, ranks);
     if (kind == KP_RANKWAIT_CORE) {
-        snprintf(out->what, sizeof out->what,
-                 "collectives end when all ranks have run, and rank %ld had no CPU core for %.0f %% of "
-                 "the time that it wanted one",
-                 crowded->rank, 100 * kp_rankwait_no_core(crowded));
+        snprintf(out->what, sizeof out->what, "collectives end when all ranks have run, and %s",
+                 kp_rankwaits_core_text(core, sizeof core, ranks));
         return true;
     }
     out->part = kind == KP_RANKWAIT_OWN ? 1 - wait : wait;
@@ -110,18 +110,21 @@ static void steps_name(char *out, size_t bytes, const struct kp_longer_steps *st
     free(numbers);
 }
 
-/* How long that rank had none: in one step, or everywhere. */
-static void core_name(char *out, size_t bytes, const struct kp_ranklonger *longer)
+/* Which rank had none, and how long: in one step, or everywhere. */
+static const char *core_name(char *out, size_t bytes, const struct kp_rankwaits *ranks,
+                             const struct kp_ranklonger *longer)
 {
-    if (longer->step >= 0) snprintf(out, bytes, "%s of step %ld", kp_units_ms(longer->ns), longer->step);
-    else snprintf(out, bytes, "%.0f %% of the time that it wanted one", 100 * kp_rankwait_no_core(longer->of));
+    if (longer->step < 0) return kp_rankwaits_core_text(out, bytes, ranks);
+    snprintf(out, bytes, "rank %ld had no CPU core for %s of step %ld", longer->of->rank, kp_units_ms(longer->ns),
+             longer->step);
+    return out;
 }
 
 bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank,
                           const struct kp_longer_steps *steps)
 {
     const struct kp_ranklonger longer = kp_rankwaits_longer(ranks, rank, steps);
-    char names[128], core[64];
+    char names[128], core[KP_RANKTEXT_BYTES];
     *out = (struct kp_rankwords){.part = 1, .is_note = longer.kind == KP_RANKLONGER_CORE};
     if (longer.kind == KP_RANKLONGER_UNTOLD) return false;
     steps_name(names, sizeof names, steps);
@@ -135,10 +138,8 @@ bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *r
                  steps->of[0].number);
         return true;
     }
-    core_name(core, sizeof core, &longer);
-    snprintf(out->what, sizeof out->what,
-             "%s took longer in collectives, which end when all ranks have run: rank %ld had no CPU core for %s", names,
-             longer.of->rank, core);
+    snprintf(out->what, sizeof out->what, "%s took longer in collectives, which end when all ranks have run: %s", names,
+             core_name(core, sizeof core, ranks, &longer));
     return true;
 }
 
@@ -196,9 +197,29 @@ static bool small_keep(struct kp_finding *f, const struct kp_rankwords *words)
     return true;
 }
 
+bool kp_finding_of_cores(char *out, size_t bytes, const struct kp_rankwaits *ranks, long rank, bool is_by_own)
+{
+    const enum kp_rankcores kind = kp_rankwaits_cores_text(out, bytes, ranks, rank);
+    return kind == KP_RANKCORES_RANKS || (kind == KP_RANKCORES_OTHERS && !is_by_own);
+}
+
+/* Threads of the rank's own stay told behind it. */
+static void cores_reword(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts)
+{
+    char by[512], all[2048];
+    if (!a->crowded || !a->crowded_by) return;
+    if (!kp_finding_of_cores(by, sizeof by, ranks, rank, a->is_crowded_by_own)) return;
+    const int head = (int)(strlen(a->crowded) - strlen(a->crowded_by));
+    snprintf(all, sizeof all, "%.*s%s%s%s", head, a->crowded, by, a->is_crowded_by_own ? ". " : "",
+             a->is_crowded_by_own ? a->crowded_by : "");
+    a->crowded = kp_strings_keep(texts, all);
+    a->crowded_by = NULL;
+}
+
 void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts)
 {
     struct kp_rankwords words;
+    cores_reword(a, ranks, rank, texts);
     for (size_t i = a->count; i-- > 0;) {
         struct kp_finding *const f = &a->findings[i];
         if (f->longer.count && kp_finding_of_longer(&words, ranks, rank, &f->longer))

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "export/read/facts/commops.h"
+#include "export/read/facts/commstarts.h"
 
 struct ladder {
     enum kp_split_part order[KP_SPLIT_IDLE];
@@ -74,16 +75,20 @@ static void split_make(struct kp_step_split *out, const struct ladder *l, const 
         out->cause_ns[c] = kp_spans_between(&idle->of[c], step->start_ns, step->end_ns);
 }
 
+/* A range of a backend has no line: the op that started it has. */
 static void places_gather(struct kp_split_places *places, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           bool has_gpu)
 {
+    int32_t *const starts = has_gpu ? NULL : kp_commstarts_find(tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         const enum kp_split_part part = part_of(tree->trace, kp_tree_event(tree, i), has_gpu);
         if (is_aside(node, part) || part == KP_SPLIT_IDLE || (part == KP_SPLIT_COMPUTE && !has_gpu)) continue;
         const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
-        kp_costplaces_add(&places->parts[part], tree, kp_costplace_launcher(tree, i), -1, ns);
+        const int32_t start = starts ? starts[i] : -1;
+        kp_costplaces_add(&places->parts[part], tree, start >= 0 ? start : kp_costplace_launcher(tree, i), -1, ns);
     }
+    free(starts);
 }
 
 void kp_split_places_fini(struct kp_split_places *places)

@@ -56,7 +56,7 @@ static struct asked asked_in(const struct kp_costrules *x, const struct kp_step 
         if (kp_node_is(tree, i, KP_NAME_LOADER_START)) asked.starts++;
         else if (kp_node_is(tree, i, KP_NAME_LOADER)) {
             asked.batches++;
-            asked.of_workers += kp_loader_has_workers(kp_costrules_name(x, (int32_t)i));
+            asked.of_workers += kp_kineto_is_of_workers(kp_costrules_name(x, (int32_t)i));
             asked.first += is_first_batch(x, i);
         }
     }

@@ -23,7 +23,7 @@ struct received {
 
 static bool is_of_workers(const struct kp_costrules *x, int32_t loader)
 {
-    return loader >= 0 && !x->tree->nodes[loader].removed && kp_loader_has_workers(kp_costrules_name(x, loader));
+    return loader >= 0 && !x->tree->nodes[loader].removed && kp_kineto_is_of_workers(kp_costrules_name(x, loader));
 }
 
 static void tensor_take(struct received *c, const struct kp_node *tensor)

@@ -21,7 +21,7 @@ enum { BURSTS_LEAST = 3 };
 static bool is_by_workers(const struct kp_costrules *x)
 {
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->parts[KP_SPLIT_LOADING]);
-    return most && kp_loader_has_workers(kp_kineto_text(x->tree->trace, most->name));
+    return most && kp_kineto_is_of_workers(kp_kineto_text(x->tree->trace, most->name));
 }
 
 bool kp_part_is_of_others(const struct kp_costrules *x, enum kp_split_part part)

@@ -7,12 +7,6 @@
 /* Says where few steps wait for most of it, and what to change, while the workers are not known. */
 void kp_loadwaits_tell(const struct kp_costrules *rules, const struct kp_step_split *splits, struct kp_finding *out);
 
-/* Does the range `name` belong to a loader with workers? */
-static inline bool kp_loader_has_workers(const char *name)
-{
-    return name && strstr(name, "_MultiProcessingDataLoaderIter");
-}
-
 /*
  * Does the thread sleep in this part, for other ranks or for workers that load? It wants no core there, and how long
  * they wait for one no trace tells: such a part is a share of the step as it was, with its waits.

@@ -119,7 +119,8 @@ static const char *core_text(const struct noting *n)
     const long cores = (long)kp_costrules_fact(n->x, "kprof.cores"),
                busy = (long)kp_costrules_fact(n->x, "kprof.busy_threads");
     if (kp_ownthreads_text(n->x)) return "the GIL, a busy core";
-    return cores <= 0 || busy <= 0 || busy > cores ? "a busy core" : "another program on the core";
+    const bool may_be_own = busy > cores || *kp_ownthreads_relatives(n->x);
+    return cores <= 0 || busy <= 0 || may_be_own ? "a busy core" : "another program on the core";
 }
 
 static const char *place_text(const struct noting *n, const struct kp_finding *f)

@@ -199,7 +199,7 @@ static struct line_use use_of(const struct kp_costrules *x, const char *line)
 
 static const char *change_of(const struct kp_costrules *x, const char *where, const char *line)
 {
-    if (where && kp_kineto_is_loader(where)) return kp_loader_has_workers(where) ? worker_change : batch_change;
+    if (where && kp_kineto_is_loader(where)) return kp_kineto_is_of_workers(where) ? worker_change : batch_change;
     const struct line_use use = line ? use_of(x, line) : (struct line_use){0};
     if (use.detaches) return detached_change;
     return use.has_backward && !use.is_trained ? cached_change : keep_change;

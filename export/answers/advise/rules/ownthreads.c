@@ -25,6 +25,14 @@ const char *kp_ownthreads_text(const struct kp_costrules *x)
                    *pool ? "at least " : "", others_ns / 1e6, x->out->step_thread, had_ns / 1e6);
 }
 
+const char *kp_ownthreads_relatives(const struct kp_costrules *x)
+{
+    const struct kp_kineto *const trace = x->tree->trace;
+    const bool has_ranks = kp_rankwaits_rank(trace) >= 0 && kp_threads_of(trace).ranks != 1;
+    return KP_TEXT("%s%s", kp_namefacts_has_workers(trace) ? ", this program's DataLoader workers" : "",
+                   has_ranks ? ", other ranks of the job" : "");
+}
+
 /* ---- their line ---- */
 
 struct seeking {

@@ -12,5 +12,8 @@ struct kp_costrules;
 const char *kp_ownthreads_text(const struct kp_costrules *rules);
 /* The own line that they run most; NULL: Python's calls were not recorded, or none is the program's. */
 const char *kp_ownthreads_line(const struct kp_costrules *rules);
+/* Other processes of the same program, or of its job, that may have the cores and that its trace does not time: ", this
+ * program's DataLoader workers", ", other ranks of the job", or both; "": it has none. */
+const char *kp_ownthreads_relatives(const struct kp_costrules *rules);
 /* Where to see what they run: their own line, where Python's calls were recorded, else what to type. */
 const char *kp_ownthreads_where(const struct kp_costrules *rules);

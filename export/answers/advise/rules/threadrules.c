@@ -17,6 +17,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/ownthreads.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"
 
@@ -216,6 +217,11 @@ static const char *change_of(const struct kp_costrules *x, long wanted, double l
                    threads.torch > 0 ? "" : ", or starts threads of its own", set);
 }
 
+static const char *others_of(const struct kp_costrules *x)
+{
+    return *kp_ownthreads_relatives(x) ? "other processes" : "other programs";
+}
+
 /* What the threads cost, as the end of a finding's words. is_large: it is not known to be small. */
 static const char *cost_text(struct kp_finding *f, struct kp_costrules *x, double *length, bool *is_large)
 {
@@ -225,7 +231,7 @@ static const char *cost_text(struct kp_finding *f, struct kp_costrules *x, doubl
     free(ops);
     *is_large = kind != COST_UP_TO || most >= LARGE_SHARE * x->out->step_ns;
     if (kind == COST_UP_TO && most > 0)
-        return KP_TEXT("; other programs use the cores as well, so that costs at most about %.1f ms per step",
+        return KP_TEXT("; %s use the cores as well, so that costs at most about %.1f ms per step", others_of(x),
                        most / 1e6);
     if (!(f->step_ns > 0)) return "";
     return kind == COST_ABOUT ? "; that costs about" : "; without other programs that costs at least";
@@ -260,9 +266,9 @@ static void slowest_tell(struct kp_costrules *x)
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
     cost_set(&f, x, (double)(sharing < cores ? sharing : cores) / (1 - waited), NULL);
     if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
-    f.what = KP_TEXT("torch uses %ld threads%s, but other programs use the %ld cores as well. Each operator "
-                     "waits for its slowest thread",
-                     sharing, omp > cores ? KP_TEXT(" (OMP_NUM_THREADS=%ld)", omp) : "", cores);
+    f.what = KP_TEXT("torch uses %ld threads%s, but %s use the %ld cores as well. Each operator waits for its slowest "
+                     "thread",
+                     sharing, omp > cores ? KP_TEXT(" (OMP_NUM_THREADS=%ld)", omp) : "", others_of(x), cores);
     f.change = KP_TEXT("%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
                        "another. More threads (up to %ld) are faster only if each has its own core.%s",
                        f.step_ns > 0 ? "Set" : "Try", cores, f.step_ns > 0 ? " The real cost may be higher." : "");
