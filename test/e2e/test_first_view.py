@@ -392,6 +392,16 @@ def test_the_ranks_of_one_machine_are_no_other_programs_to_one_another(had_us, o
     assert harness.cli("html", folder, "-o", tmp_path / "page.html").returncode == 0
 
 
+def test_a_collective_of_a_backend_has_the_line_of_the_op_that_started_it(tmp_path):
+    """The range on a thread of gloo has no call stack."""
+    events = []
+    for at in range(0, 6000, 1000):
+        events += [event(f"ProfilerStep#{at // 1000}", "user_annotation", at, 1000), event("aten::mm", "cpu_op", at, 400),
+                   event("c10d::barrier", "cpu_op", at + 410, 5, **{"Call stack": "train.py(9): main"}), event("gloo:barrier", "user_annotation", at + 420, 500, tid=2)]
+    finding, = [found for found in json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events)))["findings"] if found["id"] == "exposed-communication"]
+    assert (finding["where"], finding["line"]) == ("gloo:barrier", "train.py:9 main"), finding
+
+
 def test_all_ranks_together_say_which_came_last(tmp_path):
     rank(tmp_path, 0, [500, 600, 550])
     rank(tmp_path, 1, [20, 30, 20])

@@ -43,6 +43,9 @@ struct kp_costplaces {       /* all zero: empty */
 };
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns);
+/* The same of a range without a call stack, which the op `start` began. -1: it has its own. */
+void kp_costplaces_add_started(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t start,
+                               int32_t before, int64_t ns);
 uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node);  /* of its place: the op and the stack */
 uint64_t kp_costplace_key_of(const struct kp_costplace *place);       /* the same */
 uint32_t kp_costplace_line(const struct kp_tree *tree, int32_t node); /* its own; 0: none */

@@ -68,8 +68,15 @@ uint32_t kp_costplace_line(const struct kp_tree *tree, int32_t node)
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns)
 {
+    kp_costplaces_add_started(places, tree, node, -1, before, ns);
+}
+
+void kp_costplaces_add_started(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t start,
+                               int32_t before, int64_t ns)
+{
     if (node < 0 || ns == 0) return;
-    const struct kp_costplace place = place_of(tree, node);
+    struct kp_costplace place = place_of(tree, node);
+    if (start >= 0) place.stack = stack_of(tree, start, &place.is_backward);
     struct kp_costplace *const sum = kp_keyindex_row(&places->keys, kp_costplace_key_of(&place), &place, sizeof place);
     if (ns > sum->most_ns) {
         sum->most_ns = ns;

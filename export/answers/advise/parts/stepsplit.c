@@ -86,7 +86,7 @@ static void places_gather(struct kp_split_places *places, const struct kp_tree *
         if (is_aside(node, part) || part == KP_SPLIT_IDLE || (part == KP_SPLIT_COMPUTE && !has_gpu)) continue;
         const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
         const int32_t start = starts ? starts[i] : -1;
-        kp_costplaces_add(&places->parts[part], tree, start >= 0 ? start : kp_costplace_launcher(tree, i), -1, ns);
+        kp_costplaces_add_started(&places->parts[part], tree, kp_costplace_launcher(tree, i), start, -1, ns);
     }
     free(starts);
 }
