@@ -73,6 +73,12 @@ def loads(trace, at, dur):
     trace.add("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, at - 100, dur + 80, **{"Call stack": SICK})
 
 
+def samples(trace, at, dur):
+    """The sampler draws in the process of the training, before a worker gets the indices."""
+    loads(trace, at, dur)
+    trace.add("cpu_op", "aten::multinomial", 1, at - 99, dur + 78, **{"Call stack": f"torch/utils/data/dataloader.py(714): _next_index;{SICK}"})
+
+
 def waits(trace, at, dur):
     trace.add("cpu_op", "aten::item", 1, at - dur + 1, dur + 4, **{"Call stack": SICK})
     trace.add("cuda_runtime", "cudaStreamSynchronize", 1, at - dur + 2, dur + 2)
@@ -682,6 +688,7 @@ WAVES = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 200]
 HBM = 1555e3  # bytes a microsecond
 SICKNESSES = {
     "data-loading": lambda: with_head(stalled(loads, 200), cost=200),
+    "data-sampler": lambda: with_head(stalled(samples, 200), cost=200),
     "exposed-communication": lambda: with_head(reduces(800), cost=200),
     "exposed-copies": lambda: with_head(copies("Pinned", 0, 200), cost=200),
     "implicit-sync": lambda: with_head(stalled(waits, 200), cost=200),
@@ -753,6 +760,7 @@ SICKNESSES = {
 }
 TWINS = {
     "data-loading": lambda: with_head(stalled(loads, 200, False)),
+    "data-sampler": lambda: with_head(stalled(samples, 200, False)),
     "exposed-communication": lambda: with_head(reduces(400)),
     "exposed-copies": lambda: with_head(copies("Pinned", 0, 200, stream=20)),
     "implicit-sync": lambda: with_head(stalled(waits, 200, False)),

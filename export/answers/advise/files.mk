@@ -23,6 +23,7 @@ UNIT_advise := \
     test/unit/advise/test_sharedsteps.c \
     test/unit/advise/test_promptsteps.c \
     test/unit/advise/test_loadepochs.c \
+    test/unit/advise/test_loadsampler.c \
     test/unit/advise/test_loadtensors.c \
     test/unit/advise/test_nosyncrule.c \
     test/unit/advise/test_loadunpack.c \

@@ -63,10 +63,10 @@ static char *children_find(char *folder, size_t bytes, const char *trace_path)
     return kp_advised_newest(folder);
 }
 
-/* A finding about data that workers load. */
+/* A finding about data that workers load, and a step waits for. */
 static bool is_of_workers(const struct kp_finding *f)
 {
-    return strcmp(f->id, "data-loading") == 0 && f->where && strstr(f->where, "_MultiProcessing");
+    return !f->is_of_main && strcmp(f->id, "data-loading") == 0 && f->where && strstr(f->where, "_MultiProcessing");
 }
 
 static void lead_put(FILE *out, const char *before, const char *folder)
@@ -345,7 +345,7 @@ static void findings_drop(FILE *out, struct kp_advised *a, const struct worker *
     struct kp_advice *const advice = &a->advice;
     fprintf(out,
             "    worker  is idle, and it has no CPU core for %.0f %% of the time that it wants one. The %.1f ms per "
-            "step that the training waits for it are no finding: see them on a free machine\n",
+            "step in next() of the DataLoader are no finding: see them on a free machine\n",
             100 * kp_summary_core_waited(w->trace), waited_ns(a) / 1e6);
     for (size_t i = advice->count; i-- > 0;)
         if (is_of_workers(&advice->findings[i])) kp_finding_drop(advice, &advice->findings[i]);

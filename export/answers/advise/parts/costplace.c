@@ -142,6 +142,27 @@ static const char *also_line(const struct kp_costplaces *places, struct kp_kinet
     return found;
 }
 
+/*
+ * The line whose calls have a quarter of the cost or more, beside what a function of the program has itself; NULL:
+ * none. Python names a generator that goes on by its `yield`, which may be far from the line that costs.
+ */
+static const char *calls_line(const struct kp_costplaces *places, struct kp_kineto *trace)
+{
+    const struct kp_costplace *const of = places->keys.rows;
+    struct kp_keyindex lines = {0};
+    int64_t all_ns = 0;
+    for (size_t i = 0; i < places->keys.count; i++) {
+        const uint32_t line = kp_ownline_function(trace, of[i].name) ? 0 : kp_ownline_of(trace, of[i].stack);
+        if (line) *kp_keyindex_sum(&lines, line) += (double)of[i].ns;
+        all_ns += of[i].ns;
+    }
+    const size_t most = lines.count ? kp_keyindex_most(&lines) : 0;
+    const bool has_most = lines.count && ALSO_OF * *kp_keyindex_sum(&lines, lines.keys[most]) >= (double)all_ns;
+    const char *const found = has_most ? kp_kineto_text(trace, (uint32_t)lines.keys[most]) : NULL;
+    kp_keyindex_fini(&lines);
+    return found;
+}
+
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out)
 {
     const struct kp_costplace *const most = kp_costplaces_most(places);
@@ -156,7 +177,7 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     out->frame = text_or_null(trace, frame);
     out->line = text_or_null(trace, line);
     out->is_backward = line && !itself && most->is_backward;
-    out->also_line = itself ? NULL : also_line(places, trace, line);
+    out->also_line = itself ? calls_line(places, trace) : also_line(places, trace, line);
     out->is_after_backward = most->is_after_backward;
     out->after = after == line && out->is_backward == out->is_after_backward ? NULL : text_or_null(trace, after);
     out->module = text_or_null(trace, module);

@@ -85,6 +85,7 @@ struct kp_finding {
     struct kp_longer_steps longer; /* by communication, the longest first, for the other ranks to explain */
     bool is_bursty;                /* of loading: `steps` of them wait for most of it */
     bool is_at_most; /* its time is that of Python, of which each call was recorded: that makes it longer */
+    bool is_of_main; /* of loading: no wait for workers; the thread that asks computes */
     bool is_small;   /* of collectives: many of a few bytes each, which the other ranks do not explain */
 };
 struct kp_usual_split {

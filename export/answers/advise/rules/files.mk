@@ -7,6 +7,7 @@ SRC_rules := \
     export/answers/advise/rules/loadcore.c \
     export/answers/advise/rules/loadepochs.c \
     export/answers/advise/rules/loadplace.c \
+    export/answers/advise/rules/loadsampler.c \
     export/answers/advise/rules/loadsavings.c \
     export/answers/advise/rules/loadtensors.c \
     export/answers/advise/rules/loadunpack.c \

@@ -40,8 +40,7 @@ double kp_loadcore_asleep_ns(const struct kp_costrules *x)
     return fmax(0, kp_chosen_steps_ns(chosen) - 1e3 * (had_us + waited_us));
 }
 
-/* Of a part of all steps, the share in which the thread is awake for sure. */
-static double awake_share(const struct kp_costrules *x, enum kp_split_part part)
+double kp_loadcore_awake_share(const struct kp_costrules *x, enum kp_split_part part)
 {
     const struct kp_costrules *const of = x->whole ? x->whole : x;
     const double asleep = kp_loadcore_asleep_ns(x);
@@ -75,7 +74,7 @@ struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const
 {
     struct kp_costrules of = *rules;
     of.splits = splits;
-    const double awake = awake_share(rules, part), steps = (double)rules->out->steps;
+    const double awake = kp_loadcore_awake_share(rules, part), steps = (double)rules->out->steps;
     double *const waits = waits_of(&of);
     struct kp_step_split *const rest = kp_kineto_room(rules->out->steps + 1, sizeof *rest);
     *out = (struct kp_loadcore){0};

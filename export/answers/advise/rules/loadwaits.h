@@ -34,9 +34,15 @@ struct kp_loadcore {
 };
 /* How long the thread of the steps slept in all of them: it had no core, and wanted none. -1: not known. */
 double kp_loadcore_asleep_ns(const struct kp_costrules *rules);
+/* The share of a part of all steps in which the thread is awake for sure. 0: not known. */
+double kp_loadcore_awake_share(const struct kp_costrules *rules, enum kp_split_part part);
 /* The splits without what a part surely has of that time, their steps without all of it. The caller frees them. */
 struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const struct kp_step_split *splits,
                                          enum kp_split_part part, struct kp_loadcore *out);
+/* loadsampler.c: "; its sampler takes 3.1 ms of that .."; "": it takes less than a tenth of the loading. */
+const char *kp_loadsampler_text(struct kp_costrules *rules);
+/* The same file: without calls of Python, says whether the thread sleeps in next(), as far as it is known. */
+void kp_loadsampler_awake(const struct kp_costrules *rules, struct kp_finding *out);
 /* "Items decompress what they read at data.py:21 __getitem__: ..", and what to do, with a blank behind; "": they do
  * not, for a third of the loading, or no calls of Python were recorded. */
 const char *kp_loadunpack_text(const struct kp_costrules *x);

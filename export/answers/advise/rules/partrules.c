@@ -267,10 +267,10 @@ static struct kp_step_split *judged_of(const struct kp_costrules *x, const struc
 }
 
 /* Loading has its own line, and its change, where the step itself loads. */
-static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, struct kp_finding *f)
+static void loading_tell(struct kp_costrules *x, const struct kp_loadcore *taken, struct kp_finding *f)
 {
-    const bool is_each = kp_loadepochs_each(x, f);
-    if (!is_each) kp_loadtensors_tell(x, f);
+    const bool is_each = kp_loadepochs_each(x, f), is_tensors = !is_each && kp_loadtensors_tell(x, f);
+    if (!is_each && !is_tensors && f->where && kp_loader_has_workers(f->where)) kp_loadsampler_awake(x, f);
     if (!is_each && f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
         const char *const unpacks = kp_loadunpack_most(x);
         kp_loadplace_tell(x, taken, f);
@@ -280,6 +280,7 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
             : f->is_bursty ? KP_TEXT("%s: it has no workers", f->what)
                            : "the step waits for data, because the DataLoader has no workers";
     }
+    f->what = KP_TEXT("%s%s", f->what, kp_loadsampler_text(x));
 }
 
 /* Does Python itself have the time, with each of its calls recorded? That slows its own code by up to 3 times. */
@@ -543,6 +544,7 @@ void kp_rules_parts(struct kp_costrules *x)
 {
     bool has_cause = false;
     kp_rules_no_sync(x);
+    kp_rules_sampler(x);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if ((rules[i].measure == KP_SPLIT_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
         struct kp_finding *const told = rule_judge(x, &rules[i]);

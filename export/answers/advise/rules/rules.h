@@ -22,6 +22,7 @@ void kp_rules_host(struct kp_costrules *rules);       /* hostrules.c */
 void kp_rules_threads(struct kp_costrules *rules);    /* threadrules.c */
 void kp_rules_each_step(struct kp_costrules *rules);  /* hostrules.c: what the host does in every step */
 void kp_rules_no_sync(struct kp_costrules *rules);    /* nosyncrule.c: first of kp_rules_parts() */
+void kp_rules_sampler(struct kp_costrules *rules);    /* loadsampler.c: before the rule of data-loading */
 void kp_rules_parts(struct kp_costrules *rules);      /* partrules.c */
 long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
 /* Is it an op that prepares input, or a function that does, outside of a DataLoader? */
