@@ -188,6 +188,7 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
         return;
     }
     fputs("verdict  ", out);
+    if (a->silent) kp_plain_fmt(out, "the program %s, and that time is not judged. Its steps before: ", a->silent);
     if (kp_advice_is_crowded_first(a)) crowded_print(out, a);
     else if (kp_advice_is_evaluated_first(a))
         fprintf(out, "%.0f %% of the time of steps and %s: %s, %s per step (%zu finding%s below)",
@@ -298,6 +299,7 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MS_BY, parts_ms, (KP_SPLIT_PARTS, kp_advice_part_names[i], r->mean_ns[i]))                              \
     F(MS_BY, idle_ms, (KP_IDLE_CAUSES, cause_names[i], r->cause_ns[i]))                                       \
     F(MAYBE, ended, r->ended)                                                                                 \
+    F(MAYBE, silent, r->silent)                                                                               \
     F(MAYBE, missing, r->missing)                                                                             \
     F(TEXTS, unjudged, (r->unjudged_count, r->unjudged[i]))                                                   \
     F(MAYBE, seen, r->seen)                                                                                   \

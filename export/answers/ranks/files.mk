@@ -10,6 +10,7 @@ SRC_ranks := \
     export/answers/ranks/ranktext.c \
     export/answers/ranks/rankturns.c \
     export/answers/ranks/rankwaits.c \
+    export/answers/ranks/silence.c \
     export/answers/ranks/stuck.c \
     export/answers/ranks/why.c
 UNIT_ranks := \
@@ -21,5 +22,6 @@ UNIT_ranks := \
     test/unit/ranks/test_ranklonger.c \
     test/unit/ranks/test_rankturns.c \
     test/unit/ranks/test_rankwaits.c \
+    test/unit/ranks/test_silence.c \
     test/unit/ranks/test_stuck.c \
     test/unit/ranks/test_why.c

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lastwords.c - what a program did when a signal ended it: the op that was open, its line, since when, or for how long
- *               it had run none, and its memory; when an exception did: its line
+ * lastwords.c - what a program did when a signal ended it: the op that was open, its line, since when, and its memory;
+ *               when an exception did: its line
  *
  * What was open lasts to the trace's end, which is the last thing that the program's own clock saw: up to a second
  * before. `kprof run` noted when the process was gone, and the most memory that it had.
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/silence.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/ownline.h"
@@ -19,8 +19,7 @@
 #include "export/show/units.h"
 
 #define SHORT_NS INT64_C(50000) /* 0.0 ms */
-#define SILENT_NS INT64_C(2000000000)
-enum { LONG_STEPS = 4 }; /* no step, but what the program does behind the last one */
+enum { LONG_STEPS = 4 };        /* no step, but what the program does behind the last one */
 
 /* The innermost op that had no end, of the thread that opened one last; -1: none. */
 static int64_t open_find(const struct kp_tree *tree)
@@ -41,25 +40,6 @@ static const char *of_what(const struct kp_kineto *trace, const struct kp_chosen
     return chosen->ended_by && kp_ended_is_last_part(trace) ? " of what is recorded" : "";
 }
 
-/* How long before the trace's end the last op of the host or of a device ended. */
-static int64_t silence_ns(const struct kp_tree *tree)
-{
-    int64_t last = tree->trace->start_ns;
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_node *const n = &tree->nodes[i];
-        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        const bool is_work = n->on_device || e->kind == KP_KINETO_OP;
-        if (is_work && !(e->flags & KP_KINETO_UNFINISHED) && n->end_ns > last) last = n->end_ns;
-    }
-    return tree->trace->end_ns - last;
-}
-
-static int64_t mean_step_ns(const struct kp_chosen *chosen)
-{
-    const struct kp_step *const first = chosen->steps, *const last = &first[chosen->step_count - 1];
-    return (last->end_ns - first->start_ns) / (int64_t)chosen->step_count;
-}
-
 struct last_words {
     char *text;
     size_t bytes, used;
@@ -73,15 +53,9 @@ static void put(struct last_words *w, const char *text)
     if (w->used >= w->bytes) w->used = w->bytes - 1;
 }
 
-const char *kp_lastwords_line(const struct kp_tree *tree, size_t node)
-{
-    const uint32_t line = kp_ownline_of(tree->trace, kp_tree_stack(tree, &tree->nodes[node]));
-    return line ? kp_kineto_text(tree->trace, line) : "";
-}
-
 static void name_put(struct last_words *w, const struct kp_tree *tree, size_t node)
 {
-    const char *const line = kp_lastwords_line(tree, node);
+    const char *const line = kp_deed_line(tree, node);
     const uint32_t caller = kp_ownline_caller_of_forward(tree->trace, kp_tree_stack(tree, &tree->nodes[node]));
     put(w, kp_kineto_text(tree->trace, kp_tree_event(tree, node)->name));
     if (*line) put(w, ", ");
@@ -122,9 +96,10 @@ static void when_put(struct last_words *w, const struct kp_tree *tree, const str
 {
     const struct kp_step *const last = &chosen->steps[chosen->step_count - 1];
     const int64_t since_ns = open < 0 ? 0 : tree->nodes[open].start_ns - last->end_ns;
+    const int64_t all_ns = last->end_ns - chosen->steps[0].start_ns;
     char text[80];
     if (open < 0) snprintf(text, sizeof text, " after step %ld", last->number);
-    else if (since_ns > LONG_STEPS * mean_step_ns(chosen))
+    else if (since_ns > LONG_STEPS * all_ns / (int64_t)chosen->step_count)
         snprintf(text, sizeof text, " %.1f s after step %ld", (double)since_ns / 1e9, last->number);
     else snprintf(text, sizeof text, " in step %ld", last->number + 1);
     put(w, text);
@@ -132,17 +107,12 @@ static void when_put(struct last_words *w, const struct kp_tree *tree, const str
     if (open >= 0) put(w, ", in ");
 }
 
-/* A program without ranks that stood still: why.c has the waits of ranks. `after_ns`: it was gone so long behind the
- * trace's end, 0: not known. */
-static void silence_put(struct last_words *w, const struct kp_tree *tree, const struct kp_chosen *chosen,
-                        int64_t after_ns)
+static void silence_put(struct last_words *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    const int64_t ns = silence_ns(tree) + after_ns;
-    char text[80];
-    if (kp_rankwaits_rank(tree->trace) >= 0 || ns < SILENT_NS || ns <= LONG_STEPS * mean_step_ns(chosen)) return;
-    snprintf(text, sizeof text, "; its last operator had ended %s%.1f s before", after_ns > 0 ? "" : "at least ",
-             (double)ns / 1e9);
-    put(w, text);
+    char silence[KP_SILENCE_BYTES];
+    if (!*kp_silence_say(silence, sizeof silence, tree, chosen, false)) return;
+    put(w, "; it ");
+    put(w, silence);
 }
 
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -164,9 +134,8 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
         name_put(&w, tree, (size_t)open);
         snprintf(text, sizeof text, ", which had run for %s%.1f ms", after_ns > 0 ? "" : "at least ", (double)ns / 1e6);
         put(&w, ns < SHORT_NS ? ", which had just begun" : text);
-    } else {
-        silence_put(&w, tree, chosen, after_ns);
     }
+    if (open < 0) silence_put(&w, tree, chosen);
     memory_put(&w, tree->trace);
     return out;
 }

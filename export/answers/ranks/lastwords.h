@@ -11,7 +11,8 @@
 enum { KP_LASTWORDS_BYTES = 1024 };
 /*
  * Writes " in step 20, in aten::mm, killed.py:18 similarity, which had run for 512.3 ms; it had 801.20 MB of memory at
- * most" behind "killed by SIGKILL"; " after step 19" where nothing was open. "": the trace has no step, or is whole.
+ * most" behind "killed by SIGKILL"; " after step 19" where nothing was open, and if it had run no operator for long
+ * "; it ran no operator for its last 59.2 s (after ..)". "": the trace has no step, or is whole.
  * Behind "ended by ValueError": " at train.py:18 main, after step 19", or without a step its line alone;
  * with KPROF_ON_OOM also "; the host ran out of memory: ..".
  * Without a parent that saw the end the time is "at least", up to what was written last. Returns `out`.
@@ -23,8 +24,6 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
  * `out`.
  */
 const char *kp_lastwords_ended(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* The line of the program's own in which a node ran, by its stack, as the trace's text; "": not known. */
-const char *kp_lastwords_line(const struct kp_tree *tree, size_t node);
 
 /* ---- errorfile.c: what torch.distributed.elastic wrote of a rank's exception (TORCHELASTIC_ERROR_FILE) ---- */
 

@@ -16,40 +16,12 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
-#include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/silence.h"
 #include "export/read/facts/commstarts.h"
 #include "export/read/facts/namefacts.h"
 
-#define NOTHING_OPEN 6 /* so many times as long has a rank to do nothing, where nothing is open */
-enum { STEPS_LEAST = 10, RANKS_SHOWN = 8, STATES_SHOWN = 4 };
-
-/* So long does nothing that goes on stand: ten steps, and the longest one and a half times. */
-static int64_t bound_of(const struct kp_chosen *chosen)
-{
-    int64_t sum = 0, most = 0;
-    for (size_t i = 0; i < chosen->step_count; i++) {
-        const int64_t ns = chosen->steps[i].end_ns - chosen->steps[i].start_ns;
-        sum += ns;
-        if (ns > most) most = ns;
-    }
-    const int64_t steps_ns = chosen->step_count ? STEPS_LEAST * (sum / (int64_t)chosen->step_count) : 0;
-    const int64_t wanted = steps_ns > most + most / 2 ? steps_ns : most + most / 2;
-    return wanted > KP_STUCK_LEAST_NS ? wanted : KP_STUCK_LEAST_NS;
-}
-
-static bool is_open(const struct kp_tree *tree, size_t i)
-{
-    return (kp_tree_event(tree, i)->flags & KP_KINETO_UNFINISHED) && !tree->nodes[i].on_device;
-}
-
-/* Is it what a process does? Not a step, and not a range that the program gave a name: these may last. */
-static bool is_deed(const struct kp_tree *tree, size_t i)
-{
-    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-    return e->kind == KP_KINETO_OP || e->kind == KP_KINETO_RUNTIME || kp_collective_is(tree, i, false) ||
-           kp_node_is(tree, i, KP_NAME_LOADER);
-}
+enum { RANKS_SHOWN = 8, STATES_SHOWN = 4 };
 
 static void text_keep(char *out, const char *text) { kp_plain_text(out, KP_STUCK_NAME_BYTES, text, strlen(text)); }
 
@@ -58,48 +30,13 @@ static void name_keep(char *out, const struct kp_tree *tree, int64_t node)
     text_keep(out, node < 0 ? "" : kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name));
 }
 
-struct end { /* nodes, -1: none */
-    int64_t collective, op, last, call;
-    int64_t last_ns;
-};
-
-/* A call of Python that lasts to the end; built-in ones say less than their callers. */
-static bool is_last_call(const struct kp_tree *tree, size_t i)
-{
-    const struct kp_node *const n = &tree->nodes[i];
-    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-    return n->is_python && kp_kineto_is_main_thread(e) && *kp_kineto_text(tree->trace, e->name) != '<' &&
-           (is_open(tree, i) || n->end_ns >= tree->trace->end_ns);
-}
-
-static void end_look(struct end *end, const struct kp_tree *tree, size_t i)
-{
-    const struct kp_node *const n = &tree->nodes[i];
-    const bool open = is_open(tree, i);
-    if (is_last_call(tree, i)) end->call = (int64_t)i;
-    if (!n->on_device && !is_deed(tree, i)) return;
-    if (open && kp_collective_is(tree, i, false)) end->collective = end->collective < 0 ? (int64_t)i : end->collective;
-    else if (open) end->op = (int64_t)i;
-    const int64_t ns = open ? n->start_ns : n->end_ns;
-    if (ns < end->last_ns) return;
-    end->last_ns = ns;
-    if (!open) end->last = (int64_t)i;
-}
-
 /* A backend works at a collective on a thread of its own, without a stack: the op that started it has the line. */
 static const char *collective_line(const struct kp_tree *tree, int64_t node)
 {
     int32_t *const starts = kp_commstarts_find(tree);
     const int64_t op = starts && starts[node] >= 0 ? starts[node] : node;
     free(starts);
-    return kp_lastwords_line(tree, (size_t)op);
-}
-
-/* A server rests between calls, and seconds as steps do not tell what a program is. */
-static bool has_training_steps(const struct kp_kineto *t, const struct kp_chosen *chosen)
-{
-    const char *const source = kp_kineto_fact(t, "kprof.step_source");
-    return chosen->step_count && !kp_kineto_steps_are_calls(t) && !(source && strcmp(source, "time") == 0);
+    return kp_deed_line(tree, (size_t)op);
 }
 
 /* Counts the batches that the steps took. Of steps whose numbers have gaps nothing is kept. */
@@ -121,26 +58,26 @@ static void batches_count(struct kp_stuckrank *r, const struct kp_tree *tree, co
 void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *stood)
 {
     const struct kp_kineto *const t = tree->trace;
-    struct end end = {-1, -1, -1, -1, INT64_MIN};
+    struct kp_lastdeeds end;
     s->has_added = false;
     if (!t->has_start || !tree->count) return;
-    for (size_t i = 0; i < tree->count; i++) end_look(&end, tree, i);
+    kp_lastdeeds_find(&end, tree);
     if (end.last_ns == INT64_MIN && !stood) return;
     struct kp_stuckrank r = {.rank = kp_rankwaits_rank(t), .pid = kp_kineto_pid(t), .has_stood = stood != NULL};
     r.ns = end.last_ns == INT64_MIN ? 0 : t->end_ns - end.last_ns;
     const int64_t open = end.collective >= 0 ? end.collective : end.op;
     r.in_collective = end.collective >= 0;
     if (r.in_collective) r.ns = t->end_ns - tree->nodes[open].start_ns;
-    const bool is_silent = open < 0 && kp_ended_early(t) && r.ns / NOTHING_OPEN >= bound_of(chosen);
-    r.is_stuck = open >= 0 ? r.ns >= bound_of(chosen) : is_silent && r.rank >= 0;
-    r.is_silent = is_silent && r.rank < 0 && has_training_steps(t, chosen);
+    const bool is_silent = kp_silence_ns(tree, chosen, &end) > 0;
+    r.is_stuck = open >= 0 ? r.ns >= kp_silence_bound(chosen) : is_silent && r.rank >= 0;
+    r.is_silent = is_silent && r.rank < 0 && kp_silence_has_steps(t, chosen);
     r.is_follower = kp_ended_lost_peer(t);
     if (stood) snprintf(s->stood, sizeof s->stood, "%s", stood);
     name_keep(r.in, tree, open);
     name_keep(r.after, tree, end.last);
     name_keep(r.call, tree, end.call);
     if (r.in_collective) text_keep(r.call, collective_line(tree, open));
-    else if (end.call < 0 && open >= 0) text_keep(r.call, kp_lastwords_line(tree, (size_t)open));
+    else if (end.call < 0 && open >= 0) text_keep(r.call, kp_deed_line(tree, (size_t)open));
     batches_count(&r, tree, chosen);
     if (kp_ended_exception(t)) text_keep(r.by, kp_ended_exception(t));
     s->is_early |= kp_ended_early(t);

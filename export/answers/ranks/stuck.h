@@ -7,7 +7,6 @@
 #include "export/read/tree/chosen.h"
 
 enum { KP_STUCK_NAME_BYTES = 160, KP_STUCK_BYTES = 1200, KP_STUCK_NEXT_BYTES = 400, KP_STUCK_FOLDER_BYTES = 240 };
-#define KP_STUCK_LEAST_NS INT64_C(5000000000) /* nothing shorter stands */
 #define KP_STUCK_UNJUDGED "Its steps are not judged while it is stuck"
 struct kp_stuckrank {
     long rank; /* -1: of no job */

@@ -17,6 +17,7 @@
 
 #include "collector/base/kp_signalname.h"
 #include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/silence.h"
 #include "export/answers/ranks/stuck.h"
 #include "export/read/facts/namefacts.h"
 #include "export/read/kineto/ended.h"
@@ -355,7 +356,7 @@ static bool are_ended(const struct kp_why *why, bool with_stopped)
 
 bool kp_why_stand(struct kp_why *why, const char *text)
 {
-    if (!are_ended(why, true) || apart_ns(why) >= KP_STUCK_LEAST_NS) return false;
+    if (!are_ended(why, true) || apart_ns(why) >= KP_SILENCE_LEAST_NS) return false;
     for (size_t i = 0; i < why->count; i++)
         if (why->of[i].is_of_window || why->of[i].has_gone_on || why->of[i].is_running) return false;
     for (size_t i = 0; i < why->count; i++) why->of[i].has_stood = is_bad(&why->of[i]);

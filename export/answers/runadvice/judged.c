@@ -3,6 +3,7 @@
 #include "export/answers/runadvice/judged.h"
 
 #include "export/answers/ranks/lastwords.h"
+#include "export/answers/ranks/silence.h"
 #include "export/read/kineto/ended.h"
 
 /* Nothing lacks in how it was recorded: the program had no time for a step. */
@@ -31,8 +32,17 @@ static void end_tell(struct kp_advised *a)
     a->advice.recorded = kp_strings_keep(a->trace->strings, kp_ended_recorded(text, sizeof text, a->trace));
 }
 
+static void silence_tell(struct kp_advised *a, const struct kp_trace_source *source)
+{
+    char text[KP_SILENCE_BYTES];
+    const bool is_running = source->is_spool && kp_input_is_running(source->path);
+    if (*kp_silence_say(text, sizeof text, &a->tree, &a->chosen, is_running))
+        a->advice.silent = kp_strings_keep(a->trace->strings, text);
+}
+
 void kp_judged_add(struct kp_advised *a, const struct kp_trace_source *source)
 {
+    silence_tell(a, source);
     if (source->is_spool) return;
     end_tell(a);
     early_tell(a);

@@ -111,6 +111,7 @@ struct kp_advice {
     bool is_gpu_lost;     /* so much of a GPU's work is not in the trace that its idle time is not known */
     const char *ended;    /* how the program ended (kp_lastwords_ended), behind ended_word; NULL: by itself */
     const char *ended_word, *recorded; /* "killed"; how much of it: kp_ended_recorded */
+    const char *silent;                /* that it ran no operator for long at the end (kp_silence_say); or NULL */
     const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
     bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */

@@ -270,7 +270,7 @@ static struct kp_step_split *judged_of(const struct kp_costrules *x, const struc
 static void loading_tell(struct kp_costrules *x, const struct kp_loadcore *taken, struct kp_finding *f)
 {
     const bool is_each = kp_loadepochs_each(x, f), is_tensors = !is_each && kp_loadtensors_tell(x, f);
-    if (!is_each && !is_tensors && f->where && kp_loader_has_workers(f->where)) kp_loadsampler_awake(x, f);
+    if (!is_each && !is_tensors && f->where && kp_kineto_is_of_workers(f->where)) kp_loadsampler_awake(x, f);
     if (!is_each && f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
         const char *const unpacks = kp_loadunpack_most(x);
         kp_loadplace_tell(x, taken, f);
