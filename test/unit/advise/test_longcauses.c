@@ -130,6 +130,71 @@ static void a_step_of_50_ms_more_is_a_finding_whatever_it_has_more(void **state)
     assert_non_null(slow_find(&a));
 }
 
+/* A step works 1 ms and waits for a core for 0.6. A `which` step works 2 ms and waits for 0.2. */
+enum { WAIT_US = 600, FEW_US = 200, MORE_US = 1000 };
+
+static struct kp_advice crowded_advise(struct little *t, bool (*which)(int step), bool is_new_op)
+{
+    const int used = snprintf(t->head, sizeof t->head,
+                              "\"kprof\":{\"cores\":\"2\",\"busy_threads\":\"1\",\"python_gc\":\"1\","
+                              "\"core_had_us\":40000,\"core_waited_us\":21000,\"core_steps\":\"");
+    char *head = t->head + used;
+    for (int step = 0, at = 0; step < STEPS; step++) {
+        const bool is_it = which(step);
+        const int works = STEP_US + (is_it ? MORE_US : 0), lasts = works + (is_it ? FEW_US : WAIT_US);
+        head += sprintf(head, "%s%d:%d", step ? "," : "", step, lasts - works);
+        numbered_step(t, step, at, lasts);
+        for (int i = 0; i < OPS; i++) {
+            const int us = is_it && !is_new_op ? OP_US + (i == 2 ? 7 : 1) * MORE_US / 10 : OP_US;
+            op(t, names[i], at, us * lasts / works);
+            at += (us + STEP_US / OPS - OP_US) * lasts / works;
+        }
+        if (is_it && is_new_op) {
+            op(t, "aten::sort", at, MORE_US * lasts / works);
+            at += MORE_US * lasts / works;
+        }
+    }
+    strcpy(head, "\"},");
+    return advise(t);
+}
+
+static bool is_of_some(int step)
+{
+    return step == 3 || step == 9 || step == 17 || step == 22 || step == 26 || step == 31 || step == 33 || step == 38;
+}
+
+static bool is_fifth(int step) { return step % 5 == 4; }
+
+/* An op that moves much memory gets slower there than others, too often for chance. */
+static void the_same_ops_that_are_slower_where_cores_lack_are_a_note(void **state)
+{
+    const struct kp_advice a = crowded_advise(*state, is_of_some, false);
+    assert_non_null(a.crowded);
+    assert_null(slow_find(&a));
+    assert_int_equal(a.waited_count, 1);
+    assert_non_null(strstr(a.waited[0].what, "last up to 1.0 ms longer: the same ops, but slower, most in aten::mm"));
+    assert_int_equal(a.waited[0].count, 8);
+}
+
+static void a_new_op_is_a_finding_where_cores_lack(void **state)
+{
+    const struct kp_advice a = crowded_advise(*state, is_of_some, true);
+    assert_non_null(a.crowded);
+    assert_non_null(slow_find(&a));
+    assert_string_equal(slow_find(&a)->where, "aten::sort");
+    assert_float_equal(slow_find(&a)->step_ns, 8.0 * 1e3 * MORE_US / STEPS, 1e4);
+}
+
+/* Other programs make no fifth step slow: its inputs are larger. */
+static void slower_ops_of_each_nth_step_are_a_finding_where_cores_lack(void **state)
+{
+    const struct kp_advice a = crowded_advise(*state, is_fifth, false);
+    assert_non_null(a.crowded);
+    assert_non_null(slow_find(&a));
+    assert_non_null(strstr(slow_find(&a)->what, "each 5th step"));
+    assert_int_equal(a.waited_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +204,9 @@ int main(void)
         LITTLE(what_several_long_steps_have_at_one_small_place_is_the_programs),
         LITTLE(an_op_that_the_other_steps_do_not_have_is_the_programs),
         LITTLE(a_share_of_steps_that_are_not_slow_says_so),
+        LITTLE(the_same_ops_that_are_slower_where_cores_lack_are_a_note),
+        LITTLE(a_new_op_is_a_finding_where_cores_lack),
+        LITTLE(slower_ops_of_each_nth_step_are_a_finding_where_cores_lack),
         LITTLE(a_step_of_50_ms_more_is_a_finding_whatever_it_has_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,9 @@
  * A thread that has no core is slower where it happens to be: in ops that are as many as in the other steps, or while
  * no op runs. Where the trace has how long it was ready and did not run, steps come here without that time
  * (waitedsteps.c). Other traces do not have it. So a step stays a finding where the program does more then, or the same
- * place has it too often for chance (longsteps.c), or it is notable.
+ * place has it too often for chance (longsteps.c), or it is notable. Where cores are known to lack, programs share
+ * caches and memory as well: an op that moves much memory gets slower than others, so the same ops stay a note, but in
+ * each Nth step.
  */
 #include "export/answers/advise/rules/ownthreads.h"
 
@@ -28,6 +30,8 @@ struct noting {
     struct kp_longsteps *l;
     enum causeless *by;       /* by step */
     struct kp_slower *slower; /* by step that is long */
+    bool are_many;            /* more threads than cores: that is told */
+    bool lack_cores;          /* by these, or by other programs: then ops are slow in turns, at one place as well */
 };
 
 bool kp_longcauses_is_notable(const struct kp_costrules *x, const struct kp_longsteps *l, size_t at)
@@ -65,6 +69,7 @@ static enum causeless judge(const struct noting *n, size_t step)
     const double more = l->more[step];
     l->is_slower[step] = has->node >= 0 && has->ns >= SLOWER_SHARE * more;
     if (has->node >= 0 && has->shaped_ns >= SLOWER_SHARE * more) return SLOWER_SHAPED;
+    if (n->lack_cores && l->is_slower[step] && !l->is_nth[step]) return SLOWER_UNSHAPED;
     if (l->has_cause[step] || has->added_ns >= ADDED_SHARE * more || has_notable(n, l->group[step]))
         return NOT_CAUSELESS;
     if (has->calls_ns >= CALLS_SHARE * more && are_often(n, has)) return NOT_CAUSELESS;
@@ -74,7 +79,7 @@ static enum causeless judge(const struct noting *n, size_t step)
 static void slower_find(struct noting *n)
 {
     struct kp_slowerops slower;
-    kp_slowerops_open(&slower, n->x, n->l->more);
+    kp_slowerops_open(&slower, n->x, n->l->more, n->l->of);
     for (size_t i = 0; i < n->x->chosen->step_count; i++)
         n->slower[i] = n->l->more[i] > 0 ? kp_slowerops_of(&slower, i) : (struct kp_slower){.node = -1};
     kp_slowerops_fini(&slower);
@@ -83,13 +88,12 @@ static void slower_find(struct noting *n)
 /* Returns how much they have more in all. Where threads are too many, as is told, those are the reason. */
 static double steps_judge(struct noting *n)
 {
-    const bool are_many = kp_rules_threads_wanted(n->x) != 0;
     double ns = 0;
     slower_find(n);
     for (size_t i = 0; i < n->x->chosen->step_count; i++) {
         n->by[i] = n->l->group[i] ? judge(n, i) : NOT_CAUSELESS;
         if (n->by[i] != NOT_CAUSELESS) n->l->group[i] = 0;
-        if (are_many && n->by[i] != SLOWER_SHAPED) n->by[i] = NOT_CAUSELESS;
+        if (n->are_many && n->by[i] != SLOWER_SHAPED) n->by[i] = NOT_CAUSELESS;
         if (n->by[i] != NOT_CAUSELESS) ns += n->l->more[i];
     }
     return ns;
@@ -222,7 +226,10 @@ static const char *python_text(const struct kp_costrules *x, size_t longest)
 void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
 {
     const size_t steps = x->chosen->step_count;
-    struct noting n = {x, l, kp_kineto_room(steps + 1, sizeof *n.by), kp_kineto_room(steps + 1, sizeof *n.slower)};
+    struct noting n = {.x = x, .l = l, .are_many = kp_rules_threads_wanted(x) != 0};
+    n.lack_cores = n.are_many || kp_costrules_is_crowded(x);
+    n.by = kp_kineto_room(steps + 1, sizeof *n.by);
+    n.slower = kp_kineto_room(steps + 1, sizeof *n.slower);
     const double ns = steps_judge(&n);
     if (ns > 0 && ns >= NOTE_SHARE * x->out->step_ns * (double)steps) {
         const char *const larger = slower_note(&n) && !are_shaped(&n) ? ", larger inputs (--record-shapes)" : "";

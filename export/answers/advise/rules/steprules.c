@@ -409,10 +409,6 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     for (size_t i = 0; i < x->chosen->step_count && one == SIZE_MAX; i++)
         if (group && l->shared_with[i] == group) cost.of[i] = l->shared[i];
     const struct compared with = compared_of(x, &cost, l->more, l, group);
-    if (are_slower && (kp_rules_threads_wanted(x) || kp_costrules_is_crowded(x))) {
-        kp_cost_drop(&cost); /* what lacks cores is slow in turns: its reason is told, too many threads or a note */
-        return;
-    }
     struct kp_cost_rule rule = outliers;
     const bool is_nth = are_nth(l, &cost, x->chosen->step_count), is_again = is_nth || are_each_nth(x, &cost);
     if (is_nth) rule.bound = NTH_BOUND;
@@ -528,6 +524,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);
     longer.waits = l->waits;
+    longer.of = l->of;
     longer.is_nth = are_nth;
     kp_sharedsteps_find(&longer, x);
     if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
@@ -540,11 +537,11 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
 }
 
 /* Are these steps longer by ops that are as many as in the others, but slower? */
-static bool is_slower_alone(const struct kp_costrules *x, const double *longer)
+static bool is_slower_alone(const struct kp_costrules *x, const double *longer, const double *of)
 {
     struct kp_slowerops slower;
     double slower_ns = 0, ns = 0;
-    kp_slowerops_open(&slower, x, longer);
+    kp_slowerops_open(&slower, x, longer, of);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         if (!(longer[i] > 0)) continue;
         slower_ns += kp_slowerops_of(&slower, i).ns;
@@ -613,7 +610,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     if (trend.jump) jump_charge(&cost, x, l, trend.jump);
     else grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
     for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < from ? 0 : cost.of[i];
-    const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer);
+    const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer, l->of);
     if (is_told || (!has_waits(l) && is_a_wait(x, longer))) kp_cost_drop(&cost); /* told with its reason */
     else {
         const struct compared with =

@@ -66,7 +66,7 @@ static void step_take(struct larger *g, size_t number, int late)
 {
     const struct kp_tree *const tree = g->x->tree;
     const struct kp_step *const step = &g->x->chosen->steps[number];
-    const double ns = (double)g->x->splits[number].step_ns, on_core = ns > 0 ? g->of[number] / ns : 0;
+    const double on_core = kp_longsteps_on_core(g->x, number, g->of[number]);
     for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
         if (tree->nodes[i].start_ns >= step->end_ns) break;
         if (kp_slowerops_is_of_library(g->x, i)) op_add(g, i, late, on_core);

@@ -34,6 +34,12 @@ struct cause {
 
 /* ---- ops of a step, and the gaps before them ---- */
 
+double kp_longsteps_on_core(const struct kp_costrules *x, size_t step, double of_ns)
+{
+    const double ns = (double)x->splits[step].step_ns;
+    return ns > 0 ? of_ns / ns : 0;
+}
+
 size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns)
 {
     size_t low = 0, high = tree->count;

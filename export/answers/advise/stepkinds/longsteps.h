@@ -9,6 +9,7 @@
 struct kp_longsteps {
     const double *more;  /* by step: how much longer than the median, ns; 0: it is not long */
     const double *waits; /* by step: of its length its thread had no core, which is not in `more` */
+    const double *of;    /* by step: its length without them */
     const bool *is_nth;  /* by step: it is one of those that are each Nth one */
     double median_ns;
     size_t *group, groups; /* by step: 1 to `groups`, the longest first; 0: not long */
@@ -26,6 +27,8 @@ void kp_longsteps_fini(struct kp_longsteps *longer);
 bool kp_longsteps_is_often(const struct kp_longsteps *longer, size_t hits, size_t count, double usual_ns);
 /* Did Python collect garbage in half of what a step is longer? */
 bool kp_longsteps_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
+/* The share of a step in which its thread had a core. `of_ns`: its length without the waits. */
+double kp_longsteps_on_core(const struct kp_costrules *rules, size_t step, double of_ns);
 size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first that does not begin before */
 /* Each outermost op of a step, or each gap before one, which the op before it begins:
  * for (struct kp_longsteps_walk w = kp_longsteps_walk_of(..); kp_longsteps_next(&w);) */
@@ -78,6 +81,7 @@ struct kp_opcalls {
 };
 struct kp_slowerops {
     const struct kp_costrules *x;
+    const double *of;         /* by step, without its waits for a core: as much of each op counts */
     struct kp_keyindex usual; /* rows: struct kp_opcalls */
     size_t steps;             /* those that are not longer */
     bool has_shapes;          /* of some op */
@@ -89,7 +93,8 @@ struct kp_slower {
     size_t calls;              /* the number of the calls, of any kind, that have most of it */
     double calls_ns, usual_ns; /* what these have more; and in the mean of the other steps */
 };
-void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *rules, const double *longer);
+void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *rules, const double *longer,
+                       const double *of);
 struct kp_slower kp_slowerops_of(struct kp_slowerops *slower, size_t step);
 void kp_slowerops_fini(struct kp_slowerops *slower);
 

@@ -60,19 +60,20 @@ static void step_add(struct kp_keyindex *set, struct kp_slowerops *s, size_t num
 {
     const struct kp_costrules *const x = s->x;
     const struct kp_step *const step = &x->chosen->steps[number];
+    const double on_core = kp_longsteps_on_core(x, number, s->of[number]);
     for (size_t i = kp_longsteps_node(x->tree, step->start_ns); i < x->tree->count; i++) {
         if (x->tree->nodes[i].start_ns >= step->end_ns) break;
         if (kind_of(x, i) == KP_OP_OF_OTHERS) continue;
         struct kp_opcalls *const c = calls_of(set, s, i);
         c->count++;
         s->has_shapes |= c->has_shapes;
-        c->ns += kp_slowerops_self_ns(x->tree, i);
+        c->ns += on_core * kp_slowerops_self_ns(x->tree, i);
     }
 }
 
-void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *x, const double *longer)
+void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *x, const double *longer, const double *of)
 {
-    *out = (struct kp_slowerops){.x = x};
+    *out = (struct kp_slowerops){.x = x, .of = of};
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         if (longer[i] > 0) continue;
         out->steps++;
