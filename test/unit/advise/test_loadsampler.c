@@ -50,7 +50,7 @@ static void a_sampler_in_next_is_no_wait_for_workers(void **state)
     assert_null(strstr(a.findings[0].change, "num_workers"));
 }
 
-/* Python names a generator that goes on by its `yield`: the line that calls what costs a quarter or more is told, too. */
+/* Python names a generator that goes on by its `yield`: the line that calls what costs a quarter is named as well. */
 static void the_line_of_its_calls_stands_beside_the_function(void **state)
 {
     struct little *const t = *state;
