@@ -142,15 +142,16 @@ static void a_thread_that_hardly_sleeps_waits_for_no_worker(void **state)
     const struct kp_advice a = facts_advise(*state, ",\"core_had_us\":99000,\"core_waited_us\":500");
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].what, SAYS ": the thread hardly sleeps there, so it does not wait for workers");
-    assert_true(a.findings[0].is_of_main);
+    assert_true(a.findings[0].is_of_main && a.findings[0].is_critical);
     assert_non_null(strstr(a.findings[0].change, "More workers do not help."));
 }
 
 static void on_busy_cores_it_may_want_one(void **state)
 {
-    const struct kp_advice a = facts_advise(*state, ",\"core_had_us\":50000,\"core_waited_us\":49500");
+    const struct kp_advice a = facts_advise(*state, ",\"core_had_us\":40000,\"core_waited_us\":59500");
     assert_int_equal(a.count, 1);
     assert_int_equal(strncmp(a.findings[0].what, SAYS ", or has no CPU core: ", sizeof SAYS + 20), 0);
+    assert_false(a.findings[0].is_critical);
 }
 
 static void a_thread_that_sleeps_waits_for_workers(void **state)

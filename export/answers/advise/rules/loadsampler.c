@@ -8,6 +8,7 @@
 #include "export/answers/advise/rules/loadwaits.h"
 
 #include "export/answers/advise/rules/rules.h"
+#include "export/answers/top/timeshares.h"
 #include "export/read/facts/selftime.h"
 
 #define SAMPLER_BOUND 0.10 /* of a step, as of data-loading */
@@ -101,6 +102,8 @@ void kp_loadsampler_awake(const struct kp_costrules *x, struct kp_finding *f)
     if (kp_loadcore_asleep_ns(x) < 0) f->what = "the step waits for the DataLoader, or computes in its next()";
     if (kp_loadcore_awake_share(x, KP_SPLIT_LOADING) < AWAKE_SHARE) return;
     f->is_of_main = true;
+    /* Waits for a core are known by step: all of it may be one. */
+    f->is_critical &= kp_summary_core_waited(x->tree->trace) < KP_CORE_WAITED_HALF;
     f->what = kp_costrules_is_crowded(x)
                   ? "next() of the DataLoader computes in this process, or has no CPU core: the thread hardly sleeps "
                     "there, so it does not wait for workers"
