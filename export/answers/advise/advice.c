@@ -17,6 +17,7 @@
 #include "export/read/kineto/phasetimes.h"
 #include "export/show/units.h"
 
+#define OTHERS_LITTLE 0.1 /* of the time in which the thread of the steps had a core */
 #define KP_BARE_TOLD 1.15 /* recorded steps last so many times as long: that changes which finding is the first */
 
 /*
@@ -361,22 +362,30 @@ static const char *slowed_by(const struct kp_costrules *x)
                    times, x->out->median_ns / times / 1e6, host_without(x, times));
 }
 
+/* A killed program's recording does not tell how many threads were busy, but how long all but the one had a core. */
+static bool is_one_thread(const struct kp_costrules *x)
+{
+    const double had = kp_costrules_fact(x, "kprof.core_had_us"), others = kp_costrules_fact(x, "kprof.core_others_us");
+    return kp_kineto_fact(x->tree->trace, "kprof.core_others_us") && others < OTHERS_LITTLE * had;
+}
+
 /* Who has the cores that the thread of the steps wanted. */
 static const char *who_has_them(struct kp_costrules *x)
 {
-    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
-               busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
+    const long cores = (long)kp_costrules_fact(x, "kprof.cores");
+    const bool is_one = is_one_thread(x);
+    const long busy = (long)kp_costrules_fact(x, "kprof.busy_threads"), ran = busy > 0 ? busy : is_one;
     const char *const own = kp_ownthreads_text(x), *const plural = cores == 1 ? "" : "s";
     x->out->is_crowded_by_own = own;
     if (own) return KP_TEXT("%s (%s)", own, kp_ownthreads_where(x));
-    if (!(busy > 0)) return "More threads than cores, other programs or a container limit used the cores";
-    if (busy > cores)
-        return KP_TEXT("This program ran %ld threads on %ld core%s; other programs may use them as well", busy, cores,
+    if (!ran) return "More threads than cores, other programs or a container limit used the cores";
+    if (ran > cores)
+        return KP_TEXT("This program ran %ld threads on %ld core%s; other programs may use them as well", ran, cores,
                        plural);
     const char *const relatives = kp_ownthreads_relatives(x);
     return KP_TEXT(
         "Other programs%s or a container limit%s used the cores: this program ran %ld thread%s on %ld core%s",
-        *relatives ? relatives : ",", *relatives ? "" : ",", busy, busy == 1 ? "" : "s", cores, plural);
+        *relatives ? relatives : ",", *relatives ? "" : ",", ran, ran == 1 ? "" : "s", cores, plural);
 }
 
 /* "The machine got busier: ..", or "". */

@@ -387,9 +387,33 @@ static bool is_bare_abort(const char *how)
            *behind != '(';
 }
 
+/* What sends such a signal, that a program handles where it expects it; NULL: known by its name. */
+static const char *sender_of(const char *how)
+{
+    static const struct {
+        int number;
+        const char *said;
+    } senders[] = {
+        {SIGALRM, "a timer (alarm(), setitimer()) of the program or of a library ran out, and nothing handled it"},
+        {SIGXCPU, "the limit of its CPU time was reached (ulimit -t)"},
+        {SIGXFSZ, "a file reached the limit of its size (ulimit -f)"},
+        {SIGPIPE, "it wrote to a pipe or a socket whose reader was gone"},
+        {SIGHUP, "its terminal or session went away; nohup, setsid and tmux keep a job"},
+        {SIGBUS, "a mapped file was cut, or its disk or /dev/shm was full"},
+        {SIGILL, "an instruction that this CPU lacks"},
+        {SIGUSR1, "schedulers send it before a time limit, and nothing handled it"},
+        {SIGUSR2, "schedulers send it before a time limit, and nothing handled it"}};
+    const int number = strncmp(how, "by ", 3) == 0 ? kp_signalname_number(how + 3) : 0;
+    for (size_t i = 0; i < sizeof senders / sizeof *senders; i++)
+        if (senders[i].number == number) return senders[i].said;
+    return NULL;
+}
+
 /* Only the parent is told a signal, and it was not recorded. */
 static void hint_say(FILE *out, const struct kp_why_end *first)
 {
+    const char *const sender = sender_of(first->how);
+    if (sender) fprintf(out, "  %s\n", sender);
     if (is_bare_abort(first->how))
         fputs("  no call of abort() was seen: if the C library ended it, its standard error has the cause\n", out);
     if (strstr(first->how, KP_ENDED_WITHOUT_EXIT))

@@ -49,6 +49,18 @@ static void the_recorders_own_threads_are_not_told(void **state)
         a.crowded, ". Other programs, or a container limit, used the cores: this program ran 1 thread on 2 cores"));
 }
 
+/* Busy threads are counted at the end, which a killed program has not. */
+static void a_killed_program_of_one_thread_has_no_threads_to_blame(void **state)
+{
+    struct kp_advice a = advice_of(*state, TIMES ",\"core_others_us\":6000", false);
+    assert_non_null(strstr(
+        a.crowded, ". Other programs, or a container limit, used the cores: this program ran 1 thread on 2 cores"));
+    little_teardown(state);
+    little_setup(state);
+    a = advice_of(*state, TIMES, false);
+    assert_non_null(strstr(a.crowded, ". More threads than cores, other programs or a container limit used the cores"));
+}
+
 /* Where the program has processes beside this one, no trace of it alone says that these are strangers. */
 static void workers_and_ranks_of_the_program_are_no_other_programs(void **state)
 {
@@ -124,6 +136,7 @@ int main(void)
         LITTLE(threads_of_the_program_itself_are_told_and_not_other_programs),
         LITTLE(their_line_is_named_where_calls_of_python_were_recorded),
         LITTLE(the_recorders_own_threads_are_not_told),
+        LITTLE(a_killed_program_of_one_thread_has_no_threads_to_blame),
         LITTLE(workers_and_ranks_of_the_program_are_no_other_programs),
         LITTLE(a_pool_of_torch_is_not_blamed),
     };

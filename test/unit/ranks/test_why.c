@@ -118,6 +118,14 @@ static void a_rank_that_was_in_a_collective_missed_one_that_was_not(void **state
                                 "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n");
 }
 
+static void a_signal_that_programs_seldom_get_says_who_sends_it(void **state)
+{
+    (void)state;
+    add(0, "\"complete\":false,\"ended_by\":\"SIGALRM\"", 2000);
+    assert_non_null(strstr(told(), "ended by SIGALRM after step 4\n  a timer (alarm(), setitimer()) of the program or "
+                                   "of a library ran out, and nothing handled it\n"));
+}
+
 /* As DDP's. The rank missed one that failed in its next forward pass. */
 static void a_collective_that_an_op_began_is_waited_for_behind_that(void **state)
 {
@@ -517,6 +525,7 @@ int main(void)
         cmocka_unit_test(no_rank_is_accused_where_all_were_ended_from_outside_at_once),
         cmocka_unit_test(a_job_stood_that_was_ended_from_outside_as_a_whole),
         cmocka_unit_test(a_rank_that_was_in_a_collective_missed_one_that_was_not),
+        cmocka_unit_test(a_signal_that_programs_seldom_get_says_who_sends_it),
         cmocka_unit_test(a_collective_that_an_op_began_is_waited_for_behind_that),
         cmocka_unit_test(an_exception_of_a_lost_rank_is_no_cause),
         cmocka_unit_test(a_killed_rank_is_the_cause_of_exceptions),
