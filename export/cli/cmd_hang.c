@@ -12,7 +12,9 @@
 #include "export/answers/stacks/flame.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/whereask.h"
+#include "export/cli/stood.h"
 #include "export/read/files/outfile.h"
+#include "export/show/plain.h"
 
 enum { BETWEEN_MS = 500 }; /* two looks */
 
@@ -125,21 +127,31 @@ static int refuse(const struct hang_command *c)
     return kp_cli_fail("hang", "%s: no such folder; name that of a job that kprof run --control started", c->target);
 }
 
+/* A process that does not listen has a spool, which says since when it has done nothing. */
+static int silent_tell(const struct hang_command *c)
+{
+    struct kp_stuck_told told = {.what = ""};
+    const bool has = !c->pid && !c->is_json && !c->is_svg && kp_stood_running(&told, c->target);
+    if (has) kp_plain_fmt(stdout, "%s\n", told.what);
+    if (has && told.stands) kp_plain_fmt(stdout, "  %s\n", told.next);
+    if (has) return KP_EXIT_DONE;
+    kp_cli_fail("hang",
+                "%s: no process of it runs here with --control, and no file of --hang is there. If it still runs: "
+                "py-spy dump --pid PID. If not: kprof why",
+                c->target);
+    return KP_EXIT_BAD_INPUT;
+}
+
 static int tell(const struct hang_command *c)
 {
     struct kp_hang before = {0}, now = {0};
-    int rc = KP_EXIT_BAD_INPUT, elsewhere = look_twice(&before, &now, c);
+    int rc, elsewhere = look_twice(&before, &now, c);
     const bool has_files = elsewhere >= 0 && !c->is_now && !c->pid;
     if (has_files && (!now.count || elsewhere) && kp_where_files(&now, c->target)) elsewhere = 0;
     if (elsewhere < 0) return refuse(c);
     if (elsewhere > 0)
         kp_cli_fail("hang", "%s: %d sockets of other machines: also run this there", c->target, elsewhere);
-    if (now.count) rc = verdict_put(c, &now, &before);
-    else
-        kp_cli_fail("hang",
-                    "%s: no process of it runs here with --control, and no file of --hang is there. If it still runs: "
-                    "py-spy dump --pid PID. If not: kprof why",
-                    c->target);
+    rc = now.count ? verdict_put(c, &now, &before) : silent_tell(c);
     kp_hang_fini(&before);
     kp_hang_fini(&now);
     return rc;

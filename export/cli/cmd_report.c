@@ -435,7 +435,7 @@ static void together_print(struct report_command *r, struct kp_heldout *held)
     if (r->json) kp_rankjson_print(stdout, &r->ranks, stands ? first.what : NULL);
     else if (!stands) kp_rankwaits_print(stdout, &r->ranks);
     kp_rankwaits_fini(&r->ranks);
-    heldout_end(held, stands && !r->json ? &first : NULL);
+    heldout_end(held, !r->json ? &first : NULL);
 }
 
 static int phase_check(const struct report_command *r, int worst)

@@ -159,22 +159,13 @@ static bool exit_take(struct why_command *w, const struct kp_trace_source *sourc
     return true;
 }
 
-/* As kp_advised_open, but nothing is advised. */
-static int trace_open(struct kp_advised *a, const struct kp_trace_source *source, char *why, size_t why_bytes)
-{
-    const struct kp_texts texts = kp_trace_source_texts(source);
-    *a = (struct kp_advised){0};
-    const int rc = kp_advised_read_part(&a->trace, &a->tree, &texts, source->path, true, &a->is_part, why, why_bytes);
-    return rc ? rc : kp_chosen_all(&a->chosen, &a->tree, why, why_bytes);
-}
-
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct why_command *const w = context;
     struct kp_advised a;
     char why[512];
     if (!several && exit_take(w, source)) return KP_EXIT_DONE;
-    const int rc = trace_open(&a, source, why, sizeof why);
+    const int rc = kp_stood_open(&a, source, why, sizeof why);
     if (rc == 0) trace_add(w, &a, source);
     kp_advised_close(&a);
     return rc ? kp_cli_fail("why", "%s", why) : KP_EXIT_DONE;
@@ -231,7 +222,10 @@ static void stood_find(struct kp_why *why, const char *folder)
 static void stuck_find(struct why_command *w)
 {
     struct kp_stuck_told told;
-    if (!kp_stood_tell(&told, &w->stuck)) return;
+    const bool stands = kp_stood_tell(&told, &w->stuck);
+    if (w->stuck.is_running && *told.what)
+        snprintf(w->why.now, sizeof w->why.now, "%s%s", stands ? "it is stuck: " : "", told.what);
+    if (!stands || w->stuck.is_running) return;
     if (!*w->why.stood) (void)kp_why_stand(&w->why, told.what);
     else if (*w->stuck.stood) snprintf(w->why.stood, sizeof w->why.stood, "%s", told.what);
 }

@@ -2,13 +2,17 @@
 /* stood.c - what a trace's process wrote beside it when it stood (KPROF_HANG) or was out of memory (KPROF_ON_OOM) */
 #include "export/cli/stood.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
 #include "export/answers/hang/hangrests.h"
 #include "export/answers/memory/oomfiles.h"
+#include "export/cli/cli.h"
 #include "export/cli/ctl/whereask.h"
+#include "export/read/files/procrests.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 
@@ -63,19 +67,74 @@ static void pause_make(void)
     (void)nanosleep(&pause, NULL);
 }
 
-bool kp_stood_tell(struct kp_stuck_told *out, struct kp_stuck *stuck)
+/* One that does not listen is seen from outside. */
+static void rest_look(struct kp_stuck *stuck, long pid)
+{
+    struct kp_procrests before, now;
+    kp_procrests_look(&before, pid);
+    pause_make();
+    kp_procrests_look(&now, pid);
+    const char *const waits = kp_procrests_word(&now, &before);
+    if (waits) kp_stuck_rest(stuck, pid, waits);
+}
+
+static void asked_look(struct kp_stuck *stuck, long pid)
 {
     struct kp_hang before = {0}, now = {0};
     char where[KP_STUCK_NAME_BYTES];
-    const long pid = (long)kp_stuck_silent(stuck);
-    if (pid && kp_where_ask_pid(&before, pid) == 0) {
+    if (kp_where_ask_pid(&before, pid) < 0) rest_look(stuck, pid);
+    else {
         pause_make();
         if (kp_where_ask_pid(&now, pid) == 0 && kp_hang_rests(&now.of[0], &before.of[0], where, sizeof where))
             kp_stuck_stand(stuck, pid, where);
     }
     kp_hang_fini(&before);
     kp_hang_fini(&now);
+}
+
+bool kp_stood_tell(struct kp_stuck_told *out, struct kp_stuck *stuck)
+{
+    const long pid = (long)kp_stuck_silent(stuck);
+    if (pid) asked_look(stuck, pid);
     return kp_stuck_tell(out, stuck);
+}
+
+/* ---- of what runs ---- */
+
+int kp_stood_open(struct kp_advised *a, const struct kp_trace_source *source, char *why, size_t why_bytes)
+{
+    const struct kp_texts texts = kp_trace_source_texts(source);
+    *a = (struct kp_advised){0};
+    const int rc = kp_advised_read_part(&a->trace, &a->tree, &texts, source->path, true, &a->is_part, why, why_bytes);
+    return rc ? rc : kp_chosen_all(&a->chosen, &a->tree, why, why_bytes);
+}
+
+static int running_take(void *context, const struct kp_trace_source *source, bool several)
+{
+    struct kp_advised a;
+    char why[512];
+    (void)several;
+    if (kp_stood_open(&a, source, why, sizeof why) == 0)
+        kp_stood_look(context, &a.tree, &a.chosen, source->path, source->is_spool);
+    kp_advised_close(&a);
+    return KP_EXIT_DONE;
+}
+
+bool kp_stood_running(struct kp_stuck_told *out, const char *folder)
+{
+    struct kp_stuck stuck = {0};
+    DIR *const names = opendir(folder);
+    *out = (struct kp_stuck_told){.what = ""};
+    for (const struct dirent *entry; names && (entry = readdir(names));) {
+        char *const path = kp_kineto_print("%s/%s", folder, entry->d_name);
+        if (kp_input_is_spool(entry->d_name) && kp_input_is_running(path))
+            (void)kp_input_each("hang", (char *[]){path}, 1, NULL, running_take, &stuck);
+        free(path);
+    }
+    if (names) closedir(names);
+    if (stuck.count) (void)kp_stood_tell(out, &stuck);
+    kp_stuck_fini(&stuck);
+    return *out->what;
 }
 
 void kp_stood_alone_put(char **paths, int count)
@@ -88,6 +147,7 @@ void kp_stood_alone_put(char **paths, int count)
             kp_hang_judge(&verdict, &hang, NULL);
             snprintf(told.what, sizeof told.what, "%.*s", (int)sizeof told.what - 1, verdict.text);
             snprintf(told.next, sizeof told.next, "`kprof hang %s` says at which line each thread was.", paths[i]);
+            told.stands = true;
             kp_stuck_put(stdout, &told);
             kp_hang_verdict_fini(&verdict);
         }

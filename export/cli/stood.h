@@ -14,6 +14,10 @@ void kp_stood_look(struct kp_stuck *stuck, const struct kp_tree *tree, const str
                    bool is_spool);
 /* As kp_stuck_tell(). A program whose trace ends in nothing is asked where it stands (KPROF_CONTROL). */
 bool kp_stood_tell(struct kp_stuck_told *out, struct kp_stuck *stuck);
+/* As kp_advised_open(), but nothing is advised. */
+int kp_stood_open(struct kp_advised *out, const struct kp_trace_source *source, char *why, size_t why_bytes);
+/* Of the programs that record into a folder now: as kp_stood_tell(). False: nothing is known to be silent. */
+bool kp_stood_running(struct kp_stuck_told *out, const char *folder);
 /* Of folders without a trace: prints what their files of KPROF_HANG say. */
 void kp_stood_alone_put(char **paths, int count);
 /* The fact "kprof.out_of_memory", where the trace does not say it itself. */

@@ -183,10 +183,10 @@ def test_the_report_of_a_job_that_stands_names_the_command_and_nothing_of_it_is_
     assert advice.startswith("STUCK    ") and "CRITICAL" not in advice and "verdict" not in advice, advice
 
 
-@pytest.mark.parametrize("how", ["stands", "computes"])
-def test_a_training_without_ranks_stands_where_it_rests_and_not_where_it_computes(how, programs, tmp_path):
+@pytest.mark.parametrize("how, listens", [("stands", 1), ("computes", 1), ("stands", 0), ("computes", 0)])
+def test_a_training_without_ranks_stands_where_it_rests_and_not_where_it_computes(how, listens, programs, tmp_path):
     """After its steps nothing is recorded, and the trace does not say why."""
-    program = start(programs, tmp_path, harness.script_command("stands_alone.py", how), KPROF_SCHEDULE="active=1000000")
+    program = start(programs, tmp_path, harness.script_command("stands_alone.py", how), KPROF_SCHEDULE="active=1000000", KPROF_CONTROL=listens)
     assert program.stdout.readline() == b"trained\n"
     trained = time.monotonic()
 
@@ -197,9 +197,19 @@ def test_a_training_without_ranks_stands_where_it_rests_and_not_where_it_compute
     first, *_ = until(told).splitlines()
     lines = (harness.SCRIPTS / "stands_alone.py").read_text().splitlines()
     line, = [number for number, text in enumerate(lines, 1) if text.endswith("# feeder")]
-    stuck = rf"STUCK    the program did nothing for [34]\d\.\d s \(after .*\), at stands_alone\.py:{line} <module>, waits for another thread \(futex\)$"
-    assert re.match(stuck if how == "stands" else "program ", first), first
-    assert harness.cli("advise", tmp_path).stdout.startswith("STUCK") == (how == "stands")
+    place = (rf", at stands_alone\.py:{line} <module>, waits for another thread \(futex\)$" if listens
+             else r"; its main thread waits for a lock, a queue or a thread \(futex\), and no thread of it computes$")
+    last = r"\(after \S+, in step 39; a step took [\d.]+ ms\)"
+    stuck, silent = rf"the program did nothing for \d\d\.\d s {last}{place}", rf"the program \(process {program.pid}\) has run no operator for \d\d\.\d s {last}$"
+    assert re.match(f"STUCK    {stuck}" if how == "stands" else f"silent   {silent}", first), first
+    advice = harness.cli("advise", tmp_path).stdout
+    assert re.match("STUCK  " if how == "stands" else r"verdict  the program has run no operator for \d\d\.\d s \(.*\), and that time is not judged\. ", advice), advice
+    assert re.search(f"^  it is stuck: {stuck}" if how == "stands" else f"^  {silent}", harness.cli("why", tmp_path).stdout, re.M)
+    if not listens:
+        assert re.match(stuck if how == "stands" else silent, harness.cli("hang", tmp_path).stdout, re.M)
+    program.kill()
+    program.wait()
+    assert re.search(r"; it ran no operator for its last \d\d\.\d s \(after \S+, in step 39\)", harness.cli("why", tmp_path).stdout)
 
 
 # ---- programs without torch, and KPROF_HANG ----

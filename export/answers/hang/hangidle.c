@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hangidle.c - a main thread that waits for what no other thread can bring */
+/* hangidle.c - a main thread that waits for what no other thread can bring, or that waits for this one */
 #include "export/answers/hang/hangidle.h"
 
 #include <string.h>
 
+#include "export/answers/hang/hangchild.h"
 #include "export/read/frames/ownline.h"
 #include "export/show/units.h"
 
@@ -41,9 +42,40 @@ static bool pool_count(const struct kp_hang_process *p, size_t *idle)
     return true;
 }
 
+/* It waits in the get() of a queue.Queue. */
+static bool is_in_get(const struct kp_hang_thread *t)
+{
+    return waits_for_notice(t) && t->frame_count > 1 && is_at(&t->frames[1], "/queue.py", "get");
+}
+
+/* "; main and threads 7, 8 all wait in get() of queues": each waits for another to put. */
+static bool gets_say(FILE *out, const struct kp_hang_process *p)
+{
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const struct kp_hang_thread *const t = &p->threads[i];
+        const bool is_in = is_in_get(t);
+        if (t->frame_count ? !is_in && !is_pool_idle(t) : strcmp(t->call.name, "futex") != 0) return false;
+        count += !t->is_main && is_in;
+    }
+    if (!count || !is_in_get(kp_hang_main(p))) return false;
+    fprintf(out, "; the main thread and thread%s ", kp_units_s(count));
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const struct kp_hang_thread *const t = &p->threads[i];
+        const struct kp_hang_frame *const own = kp_hang_own(t);
+        if (t->is_main || !is_in_get(t) || shown++ >= POOL_THREADS_SHOWN) continue;
+        fprintf(out, "%s%ld", shown > 1 ? ", " : "", t->tid);
+        if (own) fputs(" (", out), kp_hang_frame_put(out, own), fputs(")", out);
+    }
+    if (count > POOL_THREADS_SHOWN) fprintf(out, " and %zu more", count - POOL_THREADS_SHOWN);
+    fputs(" all wait in get() of queues: no thread of Python is left that puts", out);
+    return true;
+}
+
 void kp_hang_idle_say(FILE *out, const struct kp_hang_process *p)
 {
     size_t idle, shown = 0;
+    if (!*p->no_python && !p->left_out && gets_say(out, p)) return;
     if (!waits_for_notice(kp_hang_main(p)) || *p->no_python || p->left_out || !pool_count(p, &idle)) return;
     fputs("; no other thread runs code of Python that could end this wait", out);
     if (!idle) {

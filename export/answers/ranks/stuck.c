@@ -55,6 +55,19 @@ static void batches_count(struct kp_stuckrank *r, const struct kp_tree *tree, co
     }
 }
 
+static void silence_keep(struct kp_stuckrank *r, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                         int64_t last)
+{
+    const size_t count = chosen->step_count;
+    const int64_t all_ns = chosen->steps[count - 1].end_ns - chosen->steps[0].start_ns;
+    FILE *const to = fmemopen(r->silence, sizeof r->silence, "w");
+    if (!to) return;
+    kp_silence_after(to, tree, chosen, last);
+    fprintf(to, "; a step took %.3g ms", (double)all_ns / (double)count / 1e6);
+    fclose(to);
+    r->silence[sizeof r->silence - 1] = '\0';
+}
+
 void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *stood)
 {
     const struct kp_kineto *const t = tree->trace;
@@ -75,6 +88,7 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     if (stood) snprintf(s->stood, sizeof s->stood, "%s", stood);
     name_keep(r.in, tree, open);
     name_keep(r.after, tree, end.last);
+    if (r.is_silent) silence_keep(&r, tree, chosen, end.last);
     name_keep(r.call, tree, end.call);
     if (r.in_collective) text_keep(r.call, collective_line(tree, open));
     else if (end.call < 0 && open >= 0) text_keep(r.call, kp_deed_line(tree, (size_t)open));
@@ -122,6 +136,30 @@ void kp_stuck_stand(struct kp_stuck *s, int64_t pid, const char *where)
     }
 }
 
+static const struct kp_stuckrank *rank_of(const struct kp_stuck *s, int64_t pid)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->of[i].pid == pid && is_latest(s, i)) return &s->of[i];
+    return NULL;
+}
+
+void kp_stuck_rest(struct kp_stuck *s, int64_t pid, const char *waits)
+{
+    kp_stuck_stand(s, pid, "");
+    s->deaf = pid;
+    snprintf(s->waits, sizeof s->waits, "%s", waits);
+}
+
+/* One that computes without torch is silent as well, and so is one that rests between two trainings. */
+static void quiet_put(struct kp_stuck_told *out, const struct kp_stuck *s)
+{
+    const int64_t pid = kp_stuck_silent(s);
+    const struct kp_stuckrank *const r = pid ? rank_of(s, pid) : NULL;
+    if (r)
+        snprintf(out->what, sizeof out->what, "the program (process %lld) has run no operator for %.1f s (%s)",
+                 (long long)pid, (double)r->ns / 1e9, r->silence);
+}
+
 static bool is_same(const struct kp_stuckrank *a, const struct kp_stuckrank *b)
 {
     if (strcmp(a->by, b->by) != 0) return false;
@@ -154,7 +192,8 @@ static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *tol
     if (*r->in) fprintf(f, " ha%s been in %s", count > 1 ? "ve" : "s", r->in);
     else fputs(" did nothing", f);
     fprintf(f, " for %.1f s", (double)most / 1e9);
-    if (!*r->in && *r->after) fprintf(f, " (after %s)", r->after);
+    if (!*r->in && *r->silence) fprintf(f, " (%s)", r->silence);
+    else if (!*r->in && *r->after) fprintf(f, " (after %s)", r->after);
     if (*r->call) fprintf(f, ", at %s", r->call);
     if (r->in_collective && waits_for) fprintf(f, ", and wait%s for %s", count == 1 ? "s" : "", waits_for);
 }
@@ -221,7 +260,11 @@ static void batches_put(FILE *f, const struct kp_stuck *s)
 
 static void next_put(struct kp_stuck_told *out, const struct kp_stuck *s)
 {
-    if (s->is_running)
+    if (s->deaf)
+        snprintf(out->next, sizeof out->next,
+                 "It was started without --control, so `kprof hang` cannot ask it: `py-spy dump --pid %lld` can.",
+                 (long long)s->deaf);
+    else if (s->is_running)
         snprintf(out->next, sizeof out->next,
                  "`kprof hang %s` says who waits for whom, and at which line each thread is.", s->folder);
     else if (s->is_early)
@@ -242,13 +285,16 @@ bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *s)
     size_t length = 0;
     FILE *const f = stands ? open_memstream(&text, &length) : NULL;
     *out = (struct kp_stuck_told){.what = ""};
+    if (!stands) quiet_put(out, s);
     if (!f) return false;
     const size_t waited = waited_count(s, &out->rank);
     if (has_stood) fputs(s->stood, f); /* it says the line of each as well */
     else states_put(f, s, waited);
+    if (s->deaf) fprintf(f, "; its main thread %s, and no thread of it computes", s->waits);
     batches_put(f, s);
     fclose(f);
     snprintf(out->what, sizeof out->what, "%s", text);
+    out->stands = true;
     free(text);
     next_put(out, s);
     return true;
@@ -256,7 +302,8 @@ bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *s)
 
 void kp_stuck_put(FILE *out, const struct kp_stuck_told *told)
 {
-    fprintf(out, "STUCK    %s\n", told->what);
+    if (!*told->what) return;
+    fprintf(out, "%-9s%s\n", told->stands ? "STUCK" : "silent", told->what);
     if (*told->next) kp_plain_fmt(out, "         %s\n", told->next);
 }
 

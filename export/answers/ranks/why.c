@@ -471,6 +471,7 @@ void kp_why_print(FILE *out, const struct kp_why *why)
         fputs(bad > 1 ? "; others followed\n" : "\n", out);
         hint_say(out, &why->of[0]);
     }
+    if (*why->now) kp_plain_fmt(out, "  %s\n", why->now);
     if (*why->oom && !why->of[0].has_oom) kp_plain_fmt(out, "  %s\n", why->oom);
     ends_print(out, why, *why->stood || is_of_all ? 0 : 1, false);
 }
@@ -490,6 +491,7 @@ KP_FIELDS(end, struct kp_why_end, END)
 #define WHY(F, IF) \
     F(VERSION, why, 1) \
     F(MAYBE, stood, *r->stood ? r->stood : NULL) \
+    F(MAYBE, now, *r->now ? r->now : NULL) \
     F(MAYBE, out_of_memory, *r->oom ? r->oom : NULL) \
     F(LIST, ends, (end, r->count, &r->of[i]))
 KP_FIELDS(why, struct kp_why, WHY)

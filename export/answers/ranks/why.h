@@ -44,6 +44,7 @@ struct kp_why { /* all zero: empty */
     struct kp_why_end *of;
     size_t count, capacity;
     char stood[KP_WHY_STOOD_BYTES]; /* the job stood before it ended: who waited for whom; "": it did not */
+    char now[KP_WHY_STOOD_BYTES];   /* it runs: "it is stuck: ..", or how long it has been silent; "": it goes on */
     char oom[KP_WHY_OOM_BYTES];     /* the first that did not end by itself was out of memory; "": it was not */
 };
 /* What is known of a process beside its trace. */

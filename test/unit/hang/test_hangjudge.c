@@ -127,6 +127,40 @@ static void a_child_that_waits_for_a_lock_at_a_line_of_the_program_is_named(void
                         "exception?");
 }
 
+#define GETS(tid, main, line)                                                                                         \
+    "{\"tid\":" #tid ",\"name\":\"python\",\"state\":\"S\"," main "\"call\":\"futex\",\"words\":\"waits for another " \
+    "thread\",\"python\":[{\"file\":\"/usr/lib/python3.11/"                                                           \
+    "threading.py\",\"line\":320,\"function\":\"wait\"},{\"file\":\"/usr/lib/"                                        \
+    "python3.11/queue.py\",\"line\":171,\"function\":\"get\"},{\"file\":\"/home/tapes.py\",\"line\":" #line           \
+    ",\"function\":\"fill\"}]}"
+
+static const char *judged_gets(const char *last)
+{
+    const char *why = "";
+    snprintf(text, sizeof text, "{\"where\":1,\"pid\":100,\"step\":12,\"threads\":[%s,%s%s]}",
+             GETS(100, "\"main\":true,", 28), GETS(101, "", 19), last);
+    if (!kp_hang_add(&hang, text, strlen(text), &why)) fail_msg("%s", why);
+    return judged(NULL);
+}
+
+/* Another thread in put(), or in any other code, may give one what it waits for. */
+static void threads_that_all_wait_for_a_queue_are_told_so(void **state)
+{
+#define MAIN "process 100 is at tapes.py:28 fill, waits for another thread (futex)"
+    (void)state;
+    assert_string_equal(judged_gets("," GETS(102, "", 20)),
+                        MAIN "; the main thread and threads 101 (tapes.py:19 fill), 102 (tapes.py:20 fill) all wait in "
+                             "get() of queues: no thread of Python is left that puts");
+    (void)teardown(state);
+    assert_string_equal(
+        judged_gets(",{\"tid\":102,\"name\":\"python\",\"state\":\"S\",\"call\":\"poll\",\"words\":\"waits\","
+                    "\"python\":[{\"file\":\"/home/net.py\",\"line\":3,\"function\":\"fetch\"}]}"),
+        MAIN);
+    (void)teardown(state);
+    assert_string_equal(
+        judged_gets(",{\"tid\":102,\"name\":\"python\",\"state\":\"S\",\"call\":\"poll\",\"words\":\"waits\"}"), MAIN);
+}
+
 static void at_its_exit_the_thread_that_it_waits_for_is_named(void **state)
 {
     (void)state;
@@ -363,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_child_that_was_killed_is_named, teardown),
+        cmocka_unit_test_teardown(threads_that_all_wait_for_a_queue_are_told_so, teardown),
         cmocka_unit_test_teardown(a_child_that_was_killed_and_waited_for_is_named, teardown),
         cmocka_unit_test_teardown(the_child_that_is_waited_for_says_what_it_does, teardown),
         cmocka_unit_test_teardown(a_child_that_waits_for_a_lock_at_a_line_of_the_program_is_named, teardown),

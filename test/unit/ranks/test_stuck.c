@@ -203,9 +203,28 @@ static void a_program_without_an_op_for_long_stands_where_it_says_so(void **stat
     kp_stuck_stand(&s, pid, "feeder.py:41 next, waits for another thread (futex)");
     assert_true(tells(&s));
     assert_string_equal(
-        said, "the program did nothing for 40.0 s (after aten::mm), at feeder.py:41 next, waits for another thread "
-              "(futex)");
+        said, "the program did nothing for 40.0 s (after aten::mm, in step 4; a step took 10 ms), at feeder.py:41 "
+              "next, waits for another thread (futex)");
     assert_string_equal(told.next, "`kprof hang out` says who waits for whom, and at which line each thread is.");
+}
+
+/* One that does not listen is seen from outside, and has no place. */
+static void a_program_that_rests_and_does_not_listen_stands(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    silent_add(&s, 40, "optimizer", true);
+    s.of[0].pid = 42;
+    assert_false(kp_stuck_tell(&told, &s));
+    assert_string_equal(said, "the program (process 42) has run no operator for 40.0 s (after aten::mm, in step 4; a "
+                              "step took 10 ms)");
+    kp_stuck_rest(&s, 42, "waits for a lock, a queue or a thread (futex)");
+    assert_true(tells(&s) && told.stands);
+    assert_string_equal(said,
+                        "the program did nothing for 40.0 s (after aten::mm, in step 4; a step took 10 ms); its "
+                        "main thread waits for a lock, a queue or a thread (futex), and no thread of it computes");
+    assert_string_equal(told.next, "It was started without --control, so `kprof hang` cannot ask it: `py-spy dump "
+                                   "--pid 42` can.");
 }
 
 /* Short ones, servers, programs that are gone, and parents of processes that go on are not asked. */
@@ -329,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_followed_is_told_last),
         cmocka_unit_test(a_rank_that_raised_by_itself_is_told_first),
         cmocka_unit_test(a_program_without_an_op_for_long_stands_where_it_says_so),
+        cmocka_unit_test(a_program_that_rests_and_does_not_listen_stands),
         cmocka_unit_test(a_program_that_may_rest_or_is_gone_is_not_asked),
         cmocka_unit_test(the_command_that_tells_more_is_of_the_folder_and_of_how_the_job_is),
     };
