@@ -536,12 +536,12 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     kp_cost_drop(&cost);
 }
 
-/* Are these steps longer by ops that are as many as in the others, but slower? */
-static bool is_slower_alone(const struct kp_costrules *x, const double *longer, const double *of)
+/* Are these steps longer by ops that are as many as in the others, but slower, with their waits for a core? */
+static bool is_slower_alone(const struct kp_costrules *x, const double *longer)
 {
     struct kp_slowerops slower;
     double slower_ns = 0, ns = 0;
-    kp_slowerops_open(&slower, x, longer, of);
+    kp_slowerops_open(&slower, x, longer, NULL);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         if (!(longer[i] > 0)) continue;
         slower_ns += kp_slowerops_of(&slower, i).ns;
@@ -610,7 +610,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     if (trend.jump) jump_charge(&cost, x, l, trend.jump);
     else grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
     for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < from ? 0 : cost.of[i];
-    const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer, l->of);
+    const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer);
     if (is_told || (!has_waits(l) && is_a_wait(x, longer))) kp_cost_drop(&cost); /* told with its reason */
     else {
         const struct compared with =

@@ -60,7 +60,7 @@ static void step_add(struct kp_keyindex *set, struct kp_slowerops *s, size_t num
 {
     const struct kp_costrules *const x = s->x;
     const struct kp_step *const step = &x->chosen->steps[number];
-    const double on_core = kp_longsteps_on_core(x, number, s->of[number]);
+    const double on_core = s->of ? kp_longsteps_on_core(x, number, s->of[number]) : 1;
     for (size_t i = kp_longsteps_node(x->tree, step->start_ns); i < x->tree->count; i++) {
         if (x->tree->nodes[i].start_ns >= step->end_ns) break;
         if (kind_of(x, i) == KP_OP_OF_OTHERS) continue;
