@@ -404,7 +404,7 @@ if {int(number)} == 11:
 os.kill(os.getpid(), {int(number)})
 """)
     for flags, said in ((("--advise",), word), ((), "ended    without an exit (killed, or by os._exit)")):
-        if not flags and number == signal.SIGTERM:
+        if not flags and number != signal.SIGSEGV:
             continue  # the library sees that the program sends it to itself
         out = tmp_path / "-".join(("out", *flags))
         run = harness.cli("run", *flags, "-o", out, "--", harness.PYTHON, script)
