@@ -41,6 +41,23 @@ const char *kp_shapetext_input(const char *text, size_t number, size_t *bytes)
     return end ? at : NULL;
 }
 
+size_t kp_shapetext_tensors(const char *text)
+{
+    const char *at = text + (*text == '[');
+    char *end;
+    size_t count = 0, times = strtoul(at, &end, 10);
+    if (end != at) return strncmp(end, " x [", 4) == 0 || strncmp(end, " tensors", 8) == 0 ? times : 0;
+    if (*at++ != '[') return 0;
+    for (; *at && *at != ']'; at = next_item(at)) {
+        times = strtoul(at, &end, 10);
+        if (end == at) times = 1;
+        else if (strncmp(end, " x [", 4) == 0) at = end + 3;
+        if (!(at = list_end(at))) return 0; /* it is one tensor */
+        count += times;
+    }
+    return count;
+}
+
 bool kp_shapetext_dims(struct kp_dims *out, const char *text, size_t number)
 {
     size_t bytes;

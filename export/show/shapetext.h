@@ -31,6 +31,9 @@ bool kp_shapetext_dims(struct kp_dims *out, const char *text, size_t number);
 /* The input of that number, from 0 on: "[100]". NULL: there are fewer. */
 const char *kp_shapetext_input(const char *text, size_t number, size_t *bytes);
 
+/* How many tensors the first input has, which is a list: 3 of "[[2 x [3, 32], [3]], []]". 0: it is none. */
+size_t kp_shapetext_tensors(const char *text);
+
 /* Types of floating point among an op's tensors. */
 enum { KP_TYPES_DOUBLE = 1, KP_TYPES_FLOAT = 2, KP_TYPES_HALF = 4, KP_TYPES_BFLOAT16 = 8 };
 uint8_t kp_shapetext_type(const char *name, size_t bytes); /* of an input, as torch names it; 0: none of these */

@@ -483,6 +483,25 @@ def steps_through(iterations, dur):
     return trace.each(make)
 
 
+def teaches(updated):
+    """A net of one parameter, and a teacher of one, whose gradient nothing clears; the optimizer updates so many."""
+    trace = Trace(kprof=CALM, cost=282)
+    engine = "torch/autograd/graph.py(1113): _engine_run_backward;train.py(74): train"
+    def make(base):
+        for number, (line, at, then, lasts) in enumerate(((SICK, 0, 660, 270), (WELL, 150, 455, 190))):
+            ids = {"Sequence number": 1000 * base + number, "Fwd thread id": 0}
+            trace.add("cpu_op", "aten::mm", 1, base + at, 149 + 150 * number, **{"Call stack": line}, **ids)
+            trace.add("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, base + then, lasts, **{"Call stack": engine})
+            trace.add("cpu_op", "MmBackward0", 1, base + then, lasts, **{"Call stack": engine}, **{**ids, "Fwd thread id": 1})
+            for name in "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", "torch::autograd::AccumulateGrad", "aten::detach" if number else "aten::add_":
+                trace.add("cpu_op", name, 1, base + then + lasts + 1, 12, **{"Call stack": engine})
+        trace.add("cpu_op", "aten::ones_like", 1, base + 451, 2, **{"Call stack": "torch/autograd/__init__.py(233): _make_grads;train.py(74): train"})
+        trace.add("user_annotation", "Optimizer.step#SGD.step", 1, base + 948, 50, **{"Call stack": "train.py(75): train"})
+        for i in range(updated):
+            trace.add("cpu_op", "aten::add_", 1, base + 950 + 20 * i, 20, **{"Call stack": "torch/optim/sgd.py(379): _single_tensor_sgd;train.py(75): train"})
+    return trace.each(make)
+
+
 def recurs(turns):
     """So many turns of a recurrence behind a product, an op of 3 us and 1 us of Python each; its backward takes 5 us, and the engine 1 us before it."""
     trace = Trace(kprof=CALM, cost=turns * (4 + 6) - 1)
@@ -735,6 +754,7 @@ SICKNESSES = {
     "cat-in-a-loop": lambda: joins(20),
     "growing-cat": lambda: keeps_old(4),
     "python-backward": lambda: differentiates(300),
+    "gradients-unused": lambda: teaches(1),
     "loop-in-function": lambda: steps_through(40, 4),
     "small-ops-in-a-loop": lambda: recurs(80),
     "op-slows-down": lambda: fades(300),
@@ -807,6 +827,7 @@ TWINS = {
     "cat-in-a-loop": lambda: joins(4),
     "growing-cat": lambda: keeps_old(96),
     "python-backward": lambda: differentiates(50),
+    "gradients-unused": lambda: teaches(2),
     "loop-in-function": lambda: steps_through(3, 120),
     "small-ops-in-a-loop": lambda: recurs(16),
     "op-slows-down": lambda: fades(60),

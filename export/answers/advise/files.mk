@@ -42,4 +42,5 @@ UNIT_advise := \
     test/unit/advise/test_readtimes.c \
     test/unit/advise/test_residentrule.c \
     test/unit/advise/test_threadrules.c \
+    test/unit/advise/test_unusedgrads.c \
     test/unit/advise/test_waitedsteps.c test/unit/advise/test_waitrules.c

@@ -118,12 +118,25 @@ static void dimensions_are_those_of_one_tensor(void **state)
     assert_int_equal(dims.count, 0);
 }
 
+static void tensors_of_a_list_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_shapetext_tensors("[[[3, 32], [3]], []]"), 2);
+    assert_int_equal(kp_shapetext_tensors("[[2 x [3, 32], [], 4 x [3]], [[1]]]"), 7);
+    assert_int_equal(kp_shapetext_tensors("[4 x [], []]"), 4);
+    assert_int_equal(kp_shapetext_tensors("[148 tensors, []]"), 148);
+    assert_int_equal(kp_shapetext_tensors("[[3, 32], []]"), 0);
+    assert_int_equal(kp_shapetext_tensors("[[], []]"), 0);
+    assert_int_equal(kp_shapetext_tensors(""), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_input_is_found_by_its_number),
         cmocka_unit_test(dimensions_are_those_of_one_tensor),
         cmocka_unit_test(numbers_are_counted_by_tensor),
+        cmocka_unit_test(tensors_of_a_list_are_counted),
         cmocka_unit_test(types_other_than_float_alone_are_shown),
         cmocka_unit_test(equal_tensors_of_a_list_are_counted),
         cmocka_unit_test(what_is_no_list_of_equal_tensors_stays),

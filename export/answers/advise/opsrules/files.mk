@@ -20,4 +20,5 @@ SRC_opsrules := \
     export/answers/advise/opsrules/smallops.c \
     export/answers/advise/opsrules/sortrule.c \
     export/answers/advise/opsrules/tensorloops.c \
+    export/answers/advise/opsrules/unusedgrads.c \
     export/answers/advise/opsrules/wastedrules.c
