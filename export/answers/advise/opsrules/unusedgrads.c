@@ -15,6 +15,7 @@
 
 #include "export/read/facts/backwardof.h"
 #include "export/show/shapetext.h"
+#include "export/show/units.h"
 
 #define STEP_NAME "Optimizer.step#"
 #define ROOT_FRAME "): _make_grads;" /* of torch/autograd/__init__.py */
@@ -308,9 +309,10 @@ static void grads_tell(struct grads *g, const uint8_t *marks)
     struct kp_cost cost = kp_cost_open(x);
     struct kp_cost_rule rule = {0.10, g->is_sure ? 0 : KP_RULE_MILD, "gradients-unused", "", ""};
     const char *const line = line_of(g);
-    rule.what = KP_TEXT("backward computes gradients of %zu parameters that no optimizer updates in these steps, and "
-                        "nothing clears, beside %zu that are updated%s",
-                        g->left, g->cleared, g->is_sure ? "" : "; at most this is saved");
+    rule.what = KP_TEXT("backward computes gradients of %zu parameter%s that no optimizer updates in these steps, and "
+                        "nothing clears, beside %zu that %s updated%s",
+                        g->left, kp_units_s(g->left), g->cleared, g->cleared == 1 ? "is" : "are",
+                        g->is_sure ? "" : "; at most this is saved");
     rule.change = g->is_sure ? KP_TEXT(CURE, "or run it under torch.no_grad()")
                              : KP_TEXT(CURE, "or, where nothing trained lies before it, run it under torch.no_grad()");
     kp_cost_add_marked(&cost, marks, true);
