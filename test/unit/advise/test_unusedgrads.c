@@ -80,7 +80,7 @@ static void a_teacher_with_gradients_is_told_with_the_line_that_calls_it(void **
     assert_float_equal(f->step_ns, 240000, 1);
     assert_string_equal(f->line, "objective.py:10 soft");
     assert_string_equal(f->what, "backward computes gradients of 2 parameters that no optimizer updates in these "
-                                 "steps, and nothing clears, beside 1 that are updated");
+                                 "steps, and nothing clears, beside 1 that is updated");
     assert_true(f->is_critical);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * unusedgrads.c - backward goes through a part that no optimizer updates: a teacher without torch.no_grad(), a frozen net
+ * unusedgrads.c - backward goes through what no optimizer updates: a teacher without torch.no_grad(), a frozen net
  *
  * AccumulateGrad takes over the gradient of a leaf whose .grad is None, and adds to one that nobody cleared. Each leaf
  * has one in a pass, behind the backward op that made the gradient, which has the place of the forward op. So leaves
