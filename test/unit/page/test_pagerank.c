@@ -181,7 +181,7 @@ static void who_has_the_cores_of_a_rank_is_told_by_all_ranks(void **state)
 static void no_rank_of_a_job_that_stands_is_late(void **state)
 {
     (void)state;
-    const struct kp_stuck_told told = {"rank 1 did nothing for 9.0 s", "`kprof hang .` says more.", 1};
+    const struct kp_stuck_told told = {"rank 1 did nothing for 9.0 s", "`kprof hang .` says more.", true, 1};
     stands = &told;
     char *verdict = verdict_of(500, 70);
     stands = NULL;
