@@ -554,6 +554,10 @@ def test_a_compiler_that_has_half_of_all_time_comes_before_what_each_step_has(co
     assert severity == {"recompilation": "warning", "no-op-runs": "critical"}
 
 
+def first_sentence(text):
+    return text.partition(". ")[0]
+
+
 @pytest.mark.parametrize("waited_ms, is_first", [(900, False), (1050, True)])
 def test_a_wait_for_a_core_is_the_verdict_unless_one_step_costs_more(waited_ms, is_first, tmp_path):
     """Both are of one job of 1080 ms. The shares are of the steps that do not compile."""
@@ -561,7 +565,8 @@ def test_a_wait_for_a_core_is_the_verdict_unless_one_step_costs_more(waited_ms, 
     again, = of_compiled(trace, "0/1", core_had_us=20_000, core_waited_us=1000 * waited_ms)
     said, advice = harness.cli("advise", trace).stdout.splitlines(), json.loads(harness.cli("advise", "--json", trace).stdout)
     assert again["id"] == "recompilation" and advice["crowded_ms"] == pytest.approx(waited_ms / 20)
-    assert (advice["crowded"] if is_first else again["what"]) in said[0] and sum(advice["crowded"] in line for line in said) == 1, said
+    assert (first_sentence(advice["crowded"]) if is_first else again["what"]) in said[0], said
+    assert sum(advice["crowded"].partition(". ")[2] in line for line in said) == 1, said
     assert said[1].startswith("step     4.00 ms (median of 20; the shares leave out 1 that takes 93 % of all time): operators 97."), said[1]
 
 
@@ -576,7 +581,7 @@ def test_the_report_leaves_out_the_same_steps_as_the_advice(tmp_path):
         at += 4000 + more
     trace = trace.write(tmp_path / "a.pt.trace.json")
     assert "; the shares leave out 1 that takes 93 % of all time): " in harness.cli("advise", trace).stdout
-    parts = "forward 0.0 %, backward 25.0 %, optimizer 75.0 %, other 0.0 %; without 1 step that takes 93 % of all time"
+    parts = "backward 25.0 %, optimizer 75.0 %, forward and other 0.0 %; without 1 step that takes 93 % of all time"
     assert f"parts    [bbbbbooooooooooooooo] {parts}\n" in harness.cli("report", trace).stdout
     assert harness.cli("html", "-o", tmp_path / "a.html", trace).returncode == 0
     assert next(pagedata.traces(tmp_path / "a.html"))[0]["run"]["parts"] == parts

@@ -165,23 +165,24 @@ static void steps_put(const struct kp_page *page, struct kp_jsonout *j)
     free(splits);
 }
 
-/* Names and order of the parts of a step, and of each step its parts; none where it does not train. */
+/* Names and order of the parts of a step, and of each step its parts; none where it does not train. Forward, which is
+ * the first, is left out where the file does not tell it. */
 static void step_parts_list(const struct kp_page *page, struct kp_jsonout *j)
 {
-    const struct kp_chosen *chosen = &page->chosen;
     struct kp_stepparts sums = {0};
+    kp_stepparts_add(&sums, page->tree, &page->chosen);
+    const int first = !kp_stepparts_has_forward(&sums);
     kp_jsonout_open(j, "part_names", '[');
     for (enum kp_part part = 0; part < KP_PARTS; part++) kp_jsonout_text(j, NULL, kp_part_name(part));
     kp_jsonout_close(j, ']');
     kp_jsonout_open(j, "part_order", '[');
-    for (int p = 0; p < KP_STEPPARTS_SHOWN; p++) kp_jsonout_whole(j, NULL, kp_stepparts_order[p]);
+    for (int p = first; p < KP_STEPPARTS_SHOWN; p++) kp_jsonout_whole(j, NULL, kp_stepparts_order[p]);
     kp_jsonout_close(j, ']');
     kp_jsonout_open(j, "step_parts", '[');
-    kp_stepparts_add(&sums, page->tree, chosen);
     for (size_t i = 0; i < sums.count && kp_stepparts_has(&sums); i++) {
         int64_t row[KP_STEPPARTS_SHOWN];
         kp_stepparts_row(row, &sums.each[i]);
-        kp_jsonout_wholes(j, NULL, row, KP_STEPPARTS_SHOWN);
+        kp_jsonout_wholes(j, NULL, row + first, (size_t)(KP_STEPPARTS_SHOWN - first));
     }
     kp_stepparts_fini(&sums);
     kp_jsonout_close(j, ']');

@@ -60,12 +60,15 @@ static void silence_keep(struct kp_stuckrank *r, const struct kp_tree *tree, con
 {
     const size_t count = chosen->step_count;
     const int64_t all_ns = chosen->steps[count - 1].end_ns - chosen->steps[0].start_ns;
-    FILE *const to = fmemopen(r->silence, sizeof r->silence, "w");
+    char *text = NULL;
+    size_t bytes;
+    FILE *const to = open_memstream(&text, &bytes);
     if (!to) return;
     kp_silence_after(to, tree, chosen, last);
     fprintf(to, "; a step took %.3g ms", (double)all_ns / (double)count / 1e6);
     fclose(to);
-    r->silence[sizeof r->silence - 1] = '\0';
+    snprintf(r->silence, sizeof r->silence, "%s", text);
+    free(text);
 }
 
 void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *stood)
