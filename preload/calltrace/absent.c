@@ -22,4 +22,4 @@ static bool attach(void)
 }
 
 const struct kp_source kp_calltrace_source = {
-    .name = "symbols", .setup = setup, .attach = attach, .set_mode = set_mode};
+    .name = "symbols", .setup = setup, .attach = attach};

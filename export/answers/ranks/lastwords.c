@@ -40,103 +40,79 @@ static const char *of_what(const struct kp_kineto *trace, const struct kp_chosen
     return chosen->ended_by && kp_ended_is_last_part(trace) ? " of what is recorded" : "";
 }
 
-struct last_words {
-    char *text;
-    size_t bytes, used;
-};
-
-/* Where the text is cut, what was put stays. */
-static void put(struct last_words *w, const char *text)
-{
-    const size_t left = w->bytes - w->used;
-    w->used += kp_plain_text(w->text + w->used, left, text, strlen(text));
-    if (w->used >= w->bytes) w->used = w->bytes - 1;
-}
-
-static void name_put(struct last_words *w, const struct kp_tree *tree, size_t node)
+static void name_put(FILE *out, const struct kp_tree *tree, size_t node)
 {
     const char *const line = kp_deed_line(tree, node);
     const uint32_t caller = kp_ownline_caller_of_forward(tree->trace, kp_tree_stack(tree, &tree->nodes[node]));
-    put(w, kp_kineto_text(tree->trace, kp_tree_event(tree, node)->name));
-    if (*line) put(w, ", ");
-    put(w, line);
-    if (caller) put(w, ", called from ");
-    if (caller) put(w, kp_kineto_text(tree->trace, caller));
+    fprintf(out, "%s%s%s", kp_kineto_text(tree->trace, kp_tree_event(tree, node)->name), *line ? ", " : "", line);
+    if (caller) fprintf(out, ", called from %s", kp_kineto_text(tree->trace, caller));
 }
 
-static void memory_put(struct last_words *w, const struct kp_kineto *trace)
+static void memory_put(FILE *out, const struct kp_kineto *trace)
 {
     const long kb = kp_kineto_number(trace, "kprof.ended_peak_kb");
     const long may_have = kp_kineto_number(trace, "kprof.ended_may_have");
-    char size[32], text[80];
+    char size[32];
     if (kb <= 0) return;
-    snprintf(text, sizeof text, "; it used at most %s of memory",
-             kp_units_bytes(size, sizeof size, 1024 * (int64_t)kb));
-    put(w, text);
-    if (may_have <= 0) return;
-    snprintf(text, sizeof text, ", and its job may have %s", kp_units_bytes(size, sizeof size, may_have));
-    put(w, text);
+    fprintf(out, "; it used at most %s of memory", kp_units_bytes(size, sizeof size, 1024 * (int64_t)kb));
+    if (may_have > 0) fprintf(out, ", and its job may have %s", kp_units_bytes(size, sizeof size, may_have));
 }
 
 /* The line of an exception, the step that it fell in, and whether memory was out in it. Nothing is open then. */
-static void exception_put(struct last_words *w, const struct kp_kineto *trace, long last, const char *of)
+static void exception_put(FILE *out, const struct kp_kineto *trace, long last, const char *of)
 {
     const char *const oom = kp_ended_oom(trace);
-    char text[80], at[KP_ENDED_PLACE_BYTES];
-    put(w, kp_ended_exception_place(at, sizeof at, trace));
-    snprintf(text, sizeof text, "%s after step %ld%s", *at ? "," : "", last, of);
-    if (last >= 0) put(w, text);
-    if (oom) put(w, "; ");
-    if (oom) put(w, oom);
+    char at[KP_ENDED_PLACE_BYTES];
+    fputs(kp_ended_exception_place(at, sizeof at, trace), out);
+    if (last >= 0) fprintf(out, "%s after step %ld%s", *at ? "," : "", last, of);
+    if (oom) fprintf(out, "; %s", oom);
 }
 
 /* " in step 43", or, where its open op began much later than a step ends, as behind a training, " 4.9 s after step 42";
  * open: that op, or -1 */
-static void when_put(struct last_words *w, const struct kp_tree *tree, const struct kp_chosen *chosen, int64_t open)
+static void when_put(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen, int64_t open)
 {
     const struct kp_step *const last = &chosen->steps[chosen->step_count - 1];
     const int64_t since_ns = open < 0 ? 0 : tree->nodes[open].start_ns - last->end_ns;
     const int64_t all_ns = last->end_ns - chosen->steps[0].start_ns;
-    char text[80];
-    if (open < 0) snprintf(text, sizeof text, " after step %ld", last->number);
+    if (open < 0) fprintf(out, " after step %ld", last->number);
     else if (since_ns > LONG_STEPS * all_ns / (int64_t)chosen->step_count)
-        snprintf(text, sizeof text, " %.1f s after step %ld", (double)since_ns / 1e9, last->number);
-    else snprintf(text, sizeof text, " in step %ld", last->number + 1);
-    put(w, text);
-    put(w, of_what(tree->trace, chosen));
-    if (open >= 0) put(w, ", in ");
+        fprintf(out, " %.1f s after step %ld", (double)since_ns / 1e9, last->number);
+    else fprintf(out, " in step %ld", last->number + 1);
+    fprintf(out, "%s%s", of_what(tree->trace, chosen), open >= 0 ? ", in " : "");
 }
 
-static void silence_put(struct last_words *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
+/* How long the open op had run. */
+static void since_put(FILE *out, const struct kp_tree *tree, size_t open)
 {
+    const int64_t after_ns = 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.ended_after_us");
+    const int64_t ns = tree->nodes[open].end_ns - tree->nodes[open].start_ns + after_ns;
+    if (ns < SHORT_NS) fputs(", which had just begun", out);
+    else fprintf(out, ", which had run for %s%.1f ms", after_ns > 0 ? "" : "at least ", (double)ns / 1e6);
+}
+
+static void words_put(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const long last = chosen->step_count ? chosen->steps[chosen->step_count - 1].number : -1;
     char silence[KP_SILENCE_BYTES];
-    if (!*kp_silence_say(silence, sizeof silence, tree, chosen, false)) return;
-    put(w, "; it ");
-    put(w, silence);
+    if (kp_ended_exception(tree->trace)) exception_put(out, tree->trace, last, of_what(tree->trace, chosen));
+    if (kp_ended_exception(tree->trace) || !kp_ended_early(tree->trace) || last < 0) return;
+    const int64_t open = open_find(tree);
+    when_put(out, tree, chosen, open);
+    if (open >= 0) {
+        name_put(out, tree, (size_t)open);
+        since_put(out, tree, (size_t)open);
+    } else if (*kp_silence_say(silence, sizeof silence, tree, chosen, false)) fprintf(out, "; it %s", silence);
+    memory_put(out, tree->trace);
 }
 
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    struct last_words w = {.text = out, .bytes = bytes};
-    const long last = chosen->step_count ? chosen->steps[chosen->step_count - 1].number : -1;
-    const int64_t after_ns = 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.ended_after_us");
-    char text[80];
-    out[0] = 0;
-    if (kp_ended_exception(tree->trace)) {
-        exception_put(&w, tree->trace, last, of_what(tree->trace, chosen));
-        return out;
-    }
-    if (!kp_ended_early(tree->trace) || last < 0) return out;
-    const int64_t open = open_find(tree);
-    when_put(&w, tree, chosen, open);
-    if (open >= 0) {
-        const int64_t ns = tree->nodes[open].end_ns - tree->nodes[open].start_ns + after_ns;
-        name_put(&w, tree, (size_t)open);
-        snprintf(text, sizeof text, ", which had run for %s%.1f ms", after_ns > 0 ? "" : "at least ", (double)ns / 1e6);
-        put(&w, ns < SHORT_NS ? ", which had just begun" : text);
-    }
-    if (open < 0) silence_put(&w, tree, chosen);
-    memory_put(&w, tree->trace);
+    char text[2 * KP_LASTWORDS_BYTES] = "";
+    FILE *const to = fmemopen(text, sizeof text - 1, "w");
+    if (to) words_put(to, tree, chosen);
+    if (to) fclose(to);
+    kp_plain_text(out, bytes, text, strlen(text));
     return out;
 }
 

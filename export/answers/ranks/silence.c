@@ -8,7 +8,6 @@
 #include "export/answers/ranks/silence.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/ranks/rankwaits.h"
@@ -97,20 +96,19 @@ const char *kp_deed_line(const struct kp_tree *tree, size_t node)
     return line ? kp_kineto_text(tree->trace, line) : "";
 }
 
-/* It began behind the last step, or in it as the first of what follows. */
-static void step_put(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen, int64_t node)
+const char *kp_silence_after(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                             int64_t node)
 {
-    const struct kp_step *const last = &chosen->steps[chosen->step_count - 1];
-    const long number = tree->nodes[node].start_ns >= last->end_ns ? last->number + 1 : last->number;
-    if (!kp_ended_is_last_part(tree->trace)) fprintf(out, ", in step %ld", number);
-}
-
-void kp_silence_after(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen, int64_t node)
-{
+    const struct kp_step *const last = chosen->step_count ? &chosen->steps[chosen->step_count - 1] : NULL;
     const char *const line = kp_deed_line(tree, (size_t)node);
-    const char *const name = kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name);
-    kp_plain_fmt(out, "after %s%s%s", name, *line ? ", " : "", line);
-    if (chosen->step_count) step_put(out, tree, chosen, node);
+    char step[40] = "", text[KP_SILENCE_BYTES];
+    if (last &&
+        !kp_ended_is_last_part(tree->trace)) /* it began behind that step, or in it as the first of what follows */
+        snprintf(step, sizeof step, ", in step %ld", last->number + (tree->nodes[node].start_ns >= last->end_ns));
+    snprintf(text, sizeof text, "after %s%s%s%s", kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name),
+             *line ? ", " : "", line, step);
+    kp_plain_text(out, bytes, text, strlen(text));
+    return out;
 }
 
 const char *kp_silence_say(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -121,17 +119,11 @@ const char *kp_silence_say(char *out, size_t bytes, const struct kp_tree *tree, 
     const struct kp_kineto *const t = tree->trace;
     const int64_t ns =
         kp_rankwaits_rank(t) < 0 && kp_silence_has_steps(t, chosen) ? kp_silence_ns(tree, chosen, &deeds) : 0;
-    char *text = NULL;
-    size_t length = 0;
+    char after[KP_SILENCE_BYTES];
     *out = '\0';
-    FILE *const to = ns ? open_memstream(&text, &length) : NULL;
-    if (!to) return out;
-    fprintf(to, is_running ? "has run no operator for %.1f s (" : "ran no operator for its last %.1f s (",
-            (double)ns / 1e9);
-    kp_silence_after(to, tree, chosen, deeds.last);
-    fputs(")", to);
-    fclose(to);
-    snprintf(out, bytes, "%s", text);
-    free(text);
+    if (ns)
+        snprintf(out, bytes,
+                 is_running ? "has run no operator for %.1f s (%s)" : "ran no operator for its last %.1f s (%s)",
+                 (double)ns / 1e9, kp_silence_after(after, sizeof after, tree, chosen, deeds.last));
     return out;
 }

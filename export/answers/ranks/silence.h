@@ -2,8 +2,6 @@
 /* silence.h - what a process did last, and whether it has run no operator for far longer than any of its steps */
 #pragma once
 
-#include <stdio.h>
-
 #include "export/read/tree/chosen.h"
 
 #define KP_SILENCE_LEAST_NS INT64_C(5000000000) /* nothing shorter stands */
@@ -22,13 +20,14 @@ bool kp_silence_has_steps(const struct kp_kineto *trace, const struct kp_chosen 
  * is not far longer than all that came before.
  */
 int64_t kp_silence_ns(const struct kp_tree *tree, const struct kp_chosen *chosen, const struct kp_lastdeeds *deeds);
-/* Prints "after aten::is_nonzero, train.py:25 main, in step 526" of that node. */
-void kp_silence_after(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen, int64_t node);
+/* Writes "after aten::is_nonzero, train.py:25 main, in step 526" of that node. Returns `out`. */
+enum { KP_SILENCE_BYTES = 400 };
+const char *kp_silence_after(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                             int64_t node);
 /*
  * Writes "ran no operator for its last 59.2 s (after .., in step 526)", or "has run no operator for 59.2 s (..)" of a
  * program that runs. "": it is a rank of a job, has no steps of a training, or was not silent. Returns `out`.
  */
-enum { KP_SILENCE_BYTES = 400 };
 const char *kp_silence_say(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen,
                            bool is_running);
 /* The line of the program's own in which a node ran, by its stack, as the trace's text; "": not known. */

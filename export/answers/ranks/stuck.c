@@ -60,15 +60,9 @@ static void silence_keep(struct kp_stuckrank *r, const struct kp_tree *tree, con
 {
     const size_t count = chosen->step_count;
     const int64_t all_ns = chosen->steps[count - 1].end_ns - chosen->steps[0].start_ns;
-    char *text = NULL;
-    size_t bytes;
-    FILE *const to = open_memstream(&text, &bytes);
-    if (!to) return;
-    kp_silence_after(to, tree, chosen, last);
-    fprintf(to, "; a step took %.3g ms", (double)all_ns / (double)count / 1e6);
-    fclose(to);
-    snprintf(r->silence, sizeof r->silence, "%s", text);
-    free(text);
+    char after[KP_SILENCE_BYTES - 40];
+    snprintf(r->silence, sizeof r->silence, "%s; a step took %.3g ms",
+             kp_silence_after(after, sizeof after, tree, chosen, last), (double)all_ns / (double)count / 1e6);
 }
 
 void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen, const char *stood)
@@ -117,17 +111,23 @@ static bool is_latest(const struct kp_stuck *s, size_t at)
     return true;
 }
 
-int64_t kp_stuck_silent(const struct kp_stuck *s)
+static const struct kp_stuckrank *silent_of(const struct kp_stuck *s)
 {
-    int64_t pid = 0;
+    const struct kp_stuckrank *found = NULL;
     for (size_t i = 0; i < s->count; i++) {
         const struct kp_stuckrank *const r = &s->of[i];
-        if (r->rank >= 0) return 0;
+        if (r->rank >= 0) return NULL;
         if (!r->is_running || !is_latest(s, i)) continue;
-        if (!r->is_silent) return 0;
-        if (!pid) pid = r->pid;
+        if (!r->is_silent) return NULL;
+        if (!found) found = r;
     }
-    return pid;
+    return found;
+}
+
+int64_t kp_stuck_silent(const struct kp_stuck *s)
+{
+    const struct kp_stuckrank *const r = silent_of(s);
+    return r ? r->pid : 0;
 }
 
 void kp_stuck_stand(struct kp_stuck *s, int64_t pid, const char *where)
@@ -137,13 +137,6 @@ void kp_stuck_stand(struct kp_stuck *s, int64_t pid, const char *where)
         s->of[i].is_stuck = true;
         text_keep(s->of[i].call, where);
     }
-}
-
-static const struct kp_stuckrank *rank_of(const struct kp_stuck *s, int64_t pid)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->of[i].pid == pid && is_latest(s, i)) return &s->of[i];
-    return NULL;
 }
 
 void kp_stuck_rest(struct kp_stuck *s, int64_t pid, const char *waits)
@@ -156,11 +149,10 @@ void kp_stuck_rest(struct kp_stuck *s, int64_t pid, const char *waits)
 /* One that computes without torch is silent as well, and so is one that rests between two trainings. */
 static void quiet_put(struct kp_stuck_told *out, const struct kp_stuck *s)
 {
-    const int64_t pid = kp_stuck_silent(s);
-    const struct kp_stuckrank *const r = pid ? rank_of(s, pid) : NULL;
+    const struct kp_stuckrank *const r = silent_of(s);
     if (r)
         snprintf(out->what, sizeof out->what, "the program (process %lld) has run no operator for %.1f s (%s)",
-                 (long long)pid, (double)r->ns / 1e9, r->silence);
+                 (long long)r->pid, (double)r->ns / 1e9, r->silence);
 }
 
 static bool is_same(const struct kp_stuckrank *a, const struct kp_stuckrank *b)
