@@ -28,10 +28,15 @@ bool kp_costrules_is_outer(const struct kp_costrules *x, size_t node)
     return kp_costrules_is_op(x, node) && kp_costplace_op(x->tree, (int32_t)node) == (int32_t)node;
 }
 
-bool kp_costrules_is_beside(const struct kp_costrules *x, size_t node)
+bool kp_costrules_is_of_thread(const struct kp_costrules *x, size_t node)
 {
     const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
-    return x->has_thread && !x->tree->nodes[node].on_device && (e->tid != x->thread.tid || e->pid != x->thread.pid);
+    return x->has_thread && e->tid == x->thread.tid && e->pid == x->thread.pid;
+}
+
+bool kp_costrules_is_beside(const struct kp_costrules *x, size_t node)
+{
+    return x->has_thread && !x->tree->nodes[node].on_device && !kp_costrules_is_of_thread(x, node);
 }
 
 bool kp_costrules_in_steps(const struct kp_costrules *x, size_t node)

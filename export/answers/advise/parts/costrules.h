@@ -61,13 +61,14 @@ struct kp_cost {
 void kp_costrules_open(struct kp_costrules *rules); /* works and loaders, of what is set already */
 void kp_costrules_fini(struct kp_costrules *rules);
 const char *kp_costrules_name(const struct kp_costrules *rules, int32_t node);
-bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node);     /* of the host, and no range */
-bool kp_costrules_is_outer(const struct kp_costrules *rules, size_t node);  /* an op that no other one calls */
-bool kp_costrules_is_beside(const struct kp_costrules *rules, size_t node); /* of the host, in another thread */
-bool kp_costrules_in_steps(const struct kp_costrules *rules, size_t node);  /* it begins in the chosen time of them */
-size_t kp_costrules_step(const struct kp_costrules *rules, size_t node);    /* it begins in; step_count: in none */
-int64_t kp_costrules_ns(const struct kp_costrules *rules, size_t node);     /* how long it lasts */
-int32_t kp_costrules_place(const struct kp_device_work *work);              /* the call that launched it, or itself */
+bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node);        /* of the host, and no range */
+bool kp_costrules_is_outer(const struct kp_costrules *rules, size_t node);     /* an op that no other one calls */
+bool kp_costrules_is_of_thread(const struct kp_costrules *rules, size_t node); /* of the steps; false: not known */
+bool kp_costrules_is_beside(const struct kp_costrules *rules, size_t node);    /* of the host, in another thread */
+bool kp_costrules_in_steps(const struct kp_costrules *rules, size_t node); /* it begins in the chosen time of them */
+size_t kp_costrules_step(const struct kp_costrules *rules, size_t node);   /* it begins in; step_count: in none */
+int64_t kp_costrules_ns(const struct kp_costrules *rules, size_t node);    /* how long it lasts */
+int32_t kp_costrules_place(const struct kp_device_work *work);             /* the call that launched it, or itself */
 /* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
 bool kp_costrules_is_launch(const struct kp_costrules *rules, const struct kp_device_work *work);
 struct kp_cost kp_cost_open(struct kp_costrules *rules);

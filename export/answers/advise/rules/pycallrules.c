@@ -62,16 +62,13 @@ static double calls_charge(struct kp_cost *cost, struct kp_spans *times, const s
 {
     double left_out_ns = 0;
     const bool has_calls = kp_costrules_has_calls(x);
-    struct kp_thread_of_steps thread;
     struct kp_spans without = {0};
     int64_t until = INT64_MIN;
     uint32_t was = 0; /* the line of the op before, if that is in a call */
-    if (!kp_chosen_thread(&thread, x->tree)) return 0;
     if (call->is_without_collectives) kp_costrules_spans(x, KP_NAME_COLLECTIVE, &without);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
-        const struct kp_kineto_event *const e = kp_tree_event(x->tree, i);
-        if (e->tid != thread.tid || e->pid != thread.pid || node->end_ns <= until) continue;
+        if (!kp_costrules_is_of_thread(x, i) || node->end_ns <= until) continue;
         const bool is = is_in_call(x, i, call->fact);
         if (!is && !kp_costrules_is_op(x, i)) continue;
         const uint32_t line = is && !has_calls ? kp_costplace_line(x->tree, (int32_t)i) : 0;

@@ -18,7 +18,6 @@ enum { LINES_SHOWN = 3 };
 
 struct waitcall_walk {
     struct kp_waitcalls *out;
-    struct kp_thread_of_steps thread;
     bool *has_ops;  /* by node: ops run under it */
     bool *is_input; /* by node: it prepares input, or lies in what does; that has a finding of its own */
     bool *is_step;  /* by node: it lies in a call that is a step; NULL: steps are no calls */
@@ -100,11 +99,10 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
 {
     struct waitcall_walk *const w = context;
     const struct kp_costrules *const x = w->out->x;
-    const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
     const struct kp_step *const steps = x->chosen->steps;
     const size_t first = kp_step_after(steps, x->chosen->step_count, from_ns);
     struct kp_waitplace place;
-    if (e->kind != KP_KINETO_PYTHON || e->pid != w->thread.pid || e->tid != w->thread.tid) return;
+    if (kp_tree_event(x->tree, node)->kind != KP_KINETO_PYTHON || !kp_costrules_is_of_thread(x, node)) return;
     if (first == x->chosen->step_count || steps[first].start_ns >= to_ns) return;
     if (x->loaders[node] >= 0 || w->is_input[node] || !place_find(w, x, (int32_t)node, &place)) return;
     if (w->is_step && !w->is_step[node]) {
@@ -127,7 +125,7 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
 {
     struct waitcall_walk w = {.out = out};
     *out = (struct kp_waitcalls){.x = x};
-    if (!kp_chosen_thread(&w.thread, x->tree)) return;
+    if (!x->has_thread) return;
     w.has_ops = ops_mark(x);
     w.is_input = input_mark(x);
     w.is_step = steps_mark(x);
@@ -198,7 +196,6 @@ const struct kp_waitplace *kp_waitcalls_lines(const struct kp_waitcalls *c, cons
 
 struct waitcall_feeding {
     const struct kp_costrules *x;
-    struct kp_thread_of_steps steps;
     int64_t tid;             /* of a thread that puts into a queue */
     const char *put_line;    /* its own line that does */
     struct kp_keyindex keys; /* line << 8 | kind; rows: ns */
@@ -211,7 +208,7 @@ static bool feeder_find(struct waitcall_feeding *f, struct kp_keyindex *known, s
     struct kp_kineto *const trace = f->x->tree->trace;
     for (; *at < f->x->tree->count; ++*at) {
         const struct kp_kineto_event *const e = kp_tree_event(f->x->tree, *at);
-        if (e->kind != KP_KINETO_PYTHON || e->tid == f->steps.tid || e->pid != f->steps.pid) continue;
+        if (e->kind != KP_KINETO_PYTHON || e->tid == f->x->thread.tid || e->pid != f->x->thread.pid) continue;
         const char *const name = name_of(f->x, (int32_t)*at);
         const size_t length = strlen(name), threads = known->count;
         const bool puts = (length > 5 && strcmp(name + length - 5, ": put") == 0) || strstr(name, "method put of ");
@@ -230,7 +227,7 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
     struct waitcall_feeding *const f = context;
     struct kp_kineto *const trace = f->x->tree->trace;
     const struct kp_kineto_event *const e = kp_tree_event(f->x->tree, node);
-    if (e->tid != f->tid || e->pid != f->steps.pid) return;
+    if (e->tid != f->tid || e->pid != f->x->thread.pid) return;
     const double ns = (double)kp_spans_between(&f->x->chosen->in_steps, from_ns, to_ns);
     enum kp_pywait kind = KP_PYWAIT_NONE;
     uint32_t line = 0;
@@ -278,8 +275,7 @@ const char *kp_waitcalls_feeder(const struct kp_costrules *x, bool *is_for_this)
     const char *text = NULL;
     double most = 0;
     *is_for_this = false;
-    const bool has_thread = kp_chosen_thread(&f.steps, x->tree);
-    for (size_t at = 0; has_thread && feeder_find(&f, &known, &at);) {
+    for (size_t at = 0; x->has_thread && feeder_find(&f, &known, &at);) {
         f.ns = f.queue_ns = 0;
         kp_selftime_each(x->tree, feeder_take, &f);
         if (f.ns - f.queue_ns > most) text = feeder_text(&f, is_for_this), most = f.ns - f.queue_ns;

@@ -47,17 +47,16 @@ static void gap_take(struct waitgap_walk *g, size_t step, int32_t node, int32_t 
 }
 
 /* Gives the gaps before each outermost op, or loading, of the thread of the steps. */
-static void gaps_walk(struct waitgap_walk *g, const struct kp_thread_of_steps *thread)
+static void gaps_walk(struct waitgap_walk *g)
 {
     const struct kp_tree *const tree = g->x->tree;
     const struct kp_chosen *const c = g->x->chosen;
     int64_t until = INT64_MIN;
     int32_t before = -1;
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
         const struct kp_node *const node = &tree->nodes[i];
         const bool is_loader = g->x->loaders[i] == (int32_t)i;
-        if (e->tid != thread->tid || e->pid != thread->pid || node->end_ns <= until) continue;
+        if (!kp_costrules_is_of_thread(g->x, i) || node->end_ns <= until) continue;
         if (!is_loader && !kp_costrules_is_op(g->x, i)) continue;
         for (size_t s = until == INT64_MIN ? c->step_count : kp_step_after(c->steps, c->step_count, until);
              s < c->step_count && c->steps[s].start_ns < node->start_ns; s++) {
@@ -73,10 +72,8 @@ static void gaps_walk(struct waitgap_walk *g, const struct kp_thread_of_steps *t
 void kp_waitgaps_find(struct kp_waitgaps *out, const struct kp_costrules *x, double large_ns)
 {
     struct waitgap_walk g = {.x = x, .large_ns = large_ns};
-    struct kp_thread_of_steps thread;
     *out = (struct kp_waitgaps){.node = -1, .of = kp_kineto_zeros(x->out->steps + 1, sizeof *out->of)};
-    if (!kp_chosen_thread(&thread, x->tree)) return;
-    gaps_walk(&g, &thread);
+    gaps_walk(&g);
     const struct waitgap_place *const of = g.keys.rows;
     size_t most = 0;
     for (size_t i = 1; i < g.keys.count; i++)
@@ -89,7 +86,7 @@ void kp_waitgaps_find(struct kp_waitgaps *out, const struct kp_costrules *x, dou
         out->node = of[most].node;
         kp_costplaces_add(&out->places, x->tree, of[most].node, of[most].before, (int64_t)of[most].ns);
         g.of = out->of;
-        gaps_walk(&g, &thread);
+        gaps_walk(&g);
     }
     kp_keyindex_fini(&g.keys);
 }
@@ -106,10 +103,9 @@ double kp_waitgaps_scattered(const struct kp_costrules *x)
 {
     struct kp_kindtimes all = {0};
     struct waitgap_walk g = {.x = x, .all = &all};
-    struct kp_thread_of_steps thread;
     double more = 0, most = 0, usual = 0;
-    if (!kp_chosen_thread(&thread, x->tree)) return 0;
-    gaps_walk(&g, &thread);
+    if (!x->has_thread) return 0;
+    gaps_walk(&g);
     kp_kindtimes_sort(&all);
     for (size_t i = 0, end; i < all.count; i = end) {
         double of_place = 0;

@@ -18,6 +18,7 @@ struct gap_cost {
     double ns;
 };
 struct gaps {
+    const struct kp_costrules *x;
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
     const double *weights; /* by step; with `of_steps` the steps that are asked for have more than 0 */
@@ -27,7 +28,6 @@ struct gaps {
     struct kp_keyindex keys; /* line << 32 | call; rows: struct gap_cost */
     struct gap_cost sought;  /* for under_take: its ns is with callees */
     bool *under;             /* by node: it is what is sought, or runs in it */
-    struct kp_thread_of_steps thread;
 };
 
 static bool is_work(const struct kp_tree *tree, size_t i)
@@ -38,10 +38,9 @@ static bool is_work(const struct kp_tree *tree, size_t i)
     return is & KP_NAME_LOADER || (e->kind == KP_KINETO_OP && !(is & KP_NAME_RANGE));
 }
 
-/* Finds what works at all, and the thread of the steps. */
+/* Finds what works at all. */
 static void work_find(struct gaps *g, const struct kp_costrules *x)
 {
-    (void)kp_chosen_thread(&g->thread, x->tree);
     for (size_t i = 0; i < x->evaluated.count; i++)
         kp_spans_add(&g->worked, x->evaluated.of[i].start_ns, x->evaluated.of[i].end_ns);
     for (size_t i = 0; i < x->read_idle.count; i++)
@@ -81,8 +80,7 @@ static size_t place_charge(struct gaps *g, struct gap_cost place, double ns)
 
 static bool is_of_thread(const struct gaps *g, size_t node)
 {
-    const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
-    return e->kind == KP_KINETO_PYTHON && e->pid == g->thread.pid && e->tid == g->thread.tid;
+    return kp_tree_event(g->tree, node)->kind == KP_KINETO_PYTHON && kp_costrules_is_of_thread(g->x, node);
 }
 
 /* The time without an op in a piece of a call, each step by its weight; of_steps: charges the steps instead. */
@@ -139,6 +137,7 @@ static void under_take(void *context, size_t node, int64_t from_ns, int64_t to_n
 /* Charges the places with the time without an op of all pieces. */
 static void gaps_measure(struct gaps *g, const struct kp_costrules *x, const double *weights)
 {
+    g->x = x;
     g->tree = x->tree;
     g->chosen = x->chosen;
     g->weights = weights;
