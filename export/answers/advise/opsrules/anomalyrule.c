@@ -118,12 +118,8 @@ void kp_rules_anomaly(struct kp_costrules *x)
         "Remove torch.autograd.detect_anomaly() or set_detect_anomaly(True): it is meant for debugging."};
     a.has_stack = kp_kineto_zeros(x->tree->count + 1, sizeof *a.has_stack);
     ranges_charge(&a);
-    if (!a.checks || 2 * a.checked < a.ranges) {
-        kp_cost_drop(&a.cost);
-        free(a.has_stack);
-        return;
-    }
-    stacks_charge(&a);
+    const bool is_on = a.checks && 2 * a.checked >= a.ranges;
+    if (is_on) stacks_charge(&a);
     const char *const stacks =
         a.stacks ? KP_TEXT(", and keeps a stack of Python for each of %.0f forward ops (about %.3f ms)",
                            (double)a.stacks / steps, a.stacks_ns / steps / 1e6)
@@ -131,6 +127,6 @@ void kp_rules_anomaly(struct kp_costrules *x)
     rule.what =
         KP_TEXT("anomaly mode is on: autograd makes %.0f checks for NaN in a step (%.3f ms)%s; that costs at least",
                 (double)a.checks / steps, a.checks_ns / steps / 1e6, stacks);
-    kp_cost_tell(&a.cost, &rule);
+    kp_cost_tell_if(&a.cost, &rule, is_on);
     free(a.has_stack);
 }

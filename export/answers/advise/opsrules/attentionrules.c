@@ -176,14 +176,6 @@ static void marks_spread(struct attention *a)
     }
 }
 
-static struct kp_finding *attention_judge(const struct attention *a, struct kp_costrules *x, enum mark mark,
-                                          const struct kp_cost_rule *rule)
-{
-    struct kp_cost cost = kp_cost_open(x);
-    kp_cost_add_marked(&cost, a->marks, mark);
-    return kp_cost_tell(&cost, rule);
-}
-
 /* What the shapes tell of the reason. */
 static void math_tell(const struct attention *a, struct kp_finding *f)
 {
@@ -205,8 +197,8 @@ void kp_rules_attention(struct kp_costrules *x)
     a.marks = kp_kineto_zeros(x->tree->count + 1, sizeof *a.marks);
     ops_mark(&a);
     marks_spread(&a);
-    attention_judge(&a, x, MARK_BY_HAND, &by_hand);
-    math_tell(&a, attention_judge(&a, x, MARK_BY_MATH, &by_math));
+    kp_cost_tell_marked(x, &by_hand, a.marks, MARK_BY_HAND);
+    math_tell(&a, kp_cost_tell_marked(x, &by_math, a.marks, MARK_BY_MATH));
     kp_keyindex_fini(&a.threads);
     free(a.marks);
 }

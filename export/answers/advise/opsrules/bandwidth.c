@@ -3,7 +3,7 @@
  * bandwidth.c - elementwise kernels that move their bytes far more slowly than the GPU's memory can
  *
  * The bytes are those of the op's inputs and of a result as large as the largest of them; the kernel's name tells the
- * type. A kernel that would be faster than the memory is not understood, and is left out.
+ * type.
  */
 
 #include "export/answers/advise/opsrules/opsrules.h"
@@ -41,10 +41,9 @@ static const struct {
                {"RTX 3090", 936},
                {"P100", 732}};
 
-/* Shares of the bandwidth: below it a kernel is slow; what can be reached; above it something is misunderstood. */
+/* Shares of the bandwidth: below it a kernel is slow; what can be reached. */
 #define SHARE_SLOW 0.30
 #define SHARE_REACHED 0.80
-#define SHARE_WRONG 1.10
 enum { KERNEL_LEAST_NS = 10000 };
 
 static double device_gbps(const char *name)
@@ -89,8 +88,7 @@ void kp_rules_bandwidth(struct kp_costrules *x)
     for (size_t i = 0; i < x->work_count && most > 0; i++) {
         const struct kp_device_work *w = &x->works[i];
         const double share = w->part == KP_SPLIT_COMPUTE ? kernel_gbps(x, w) / most : 0;
-        if (share <= 0 || share >= SHARE_SLOW || share > SHARE_WRONG) continue;
-        kp_cost_add_work(&cost, w, 1 - share / SHARE_REACHED);
+        if (share > 0 && share < SHARE_SLOW) kp_cost_add_work(&cost, w, 1 - share / SHARE_REACHED);
     }
     kp_cost_tell(&cost, &slow);
 }

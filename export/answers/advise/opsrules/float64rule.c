@@ -209,6 +209,5 @@ void kp_rules_bfloat16(struct kp_costrules *x)
     if (x->out->has_gpu || !is_slow_cpu(x)) return;
     struct typed_ops d = {.cost = kp_cost_open(x)};
     ops_charge(&d, KP_TYPES_BFLOAT16, products_saved);
-    if (d.ns > 0 && d.ns >= BFLOAT_SHARE_LEAST * d.all_ns) kp_cost_tell(&d.cost, &rule);
-    else kp_cost_drop(&d.cost);
+    kp_cost_tell_if(&d.cost, &rule, d.ns > 0 && d.ns >= BFLOAT_SHARE_LEAST * d.all_ns);
 }

@@ -115,11 +115,7 @@ static void float32_judge(struct kp_costrules *x)
     const bool is_most =
         major >= 7 && computes >= SHARE_COMPUTES * x->out->step_ns && kp_cost_mean(&all) >= SHARE_FLOAT32 * computes;
     kp_cost_drop(&all);
-    if (!is_most) {
-        kp_cost_drop(&cost);
-        return;
-    }
-    struct kp_finding *f = kp_cost_tell(&cost, &float32);
+    struct kp_finding *const f = kp_cost_tell_if(&cost, &float32, is_most);
     if (f && major == 7)
         f->change = "Compute forward and loss in torch.autocast(\"cuda\", torch.float16), with a torch.amp.GradScaler. "
                     "Other operators then move less memory as well.";

@@ -49,9 +49,8 @@ static void blocking_judge(struct kp_costrules *x)
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         const double idle = (double)x->splits[i].part_ns[KP_SPLIT_IDLE];
         if (cost.of[i] > idle) cost.of[i] = idle;
-        if (!is_set) cost.of[i] = 0;
     }
-    kp_cost_tell(&cost, &blocking);
+    kp_cost_tell_if(&cost, &blocking, is_set);
 }
 
 /* ---- the queue ---- */

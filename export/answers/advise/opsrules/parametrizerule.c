@@ -7,7 +7,6 @@
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/read/frames/framename.h"
@@ -17,7 +16,6 @@ struct weights {
     struct kp_keyindex calls; /* by the weight's list of parametrizations; rows: passes before its last call */
     size_t passes, count, again;
     int64_t end_ns, tid; /* of the last call that was one again */
-    bool *charged;       /* by node */
 };
 
 static bool is_call(const struct kp_costrules *x, size_t node)
@@ -46,9 +44,7 @@ static void node_take(struct weights *w, size_t node)
     if (kp_node_is(x->tree, node, KP_NAME_STEP | KP_NAME_ENGINE | KP_NAME_OPTIMIZER)) w->passes++;
     if (is_call(x, node)) call_take(w, node);
     if (x->tree->nodes[node].start_ns >= w->end_ns || kp_tree_event(x->tree, node)->tid != w->tid) return;
-    if (!kp_costrules_is_outer(x, node)) return;
-    w->charged[node] = true;
-    kp_cost_add_node(&w->cost, node, 1);
+    if (kp_costrules_is_outer(x, node)) kp_cost_add_forward(&w->cost, node);
 }
 
 /* ---- without calls of Python ---- */
@@ -71,17 +67,15 @@ static void unjudged_say(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     struct kp_keyindex known = {0};
-    bool *const charged = kp_kineto_zeros(x->tree->count + 1, sizeof *charged);
     for (size_t i = 0; i < x->tree->count; i++)
-        if ((charged[i] = is_of_weight(x, i, &known))) kp_cost_add_node(&cost, i, 1);
-    kp_cost_add_backward(&cost, charged);
+        if (is_of_weight(x, i, &known)) kp_cost_add_forward(&cost, i);
+    kp_cost_add_backward(&cost);
     const double share = x->out->step_ns > 0 ? kp_cost_mean(&cost) / x->out->step_ns : 0;
     if (share > SHOWN_SHARE)
         kp_costrules_unjudged(x, KP_TEXT("whether parametrized weights, %.0f %% of a step, are computed more than once "
                                          "with the same parameters (kprof run --with-stack 1 --schedule 10-12)",
                                          100 * share));
     kp_keyindex_fini(&known);
-    free(charged);
     kp_cost_drop(&cost);
 }
 
@@ -89,10 +83,9 @@ void kp_rules_parametrized(struct kp_costrules *x)
 {
     const double steps = (double)x->chosen->step_count;
     struct weights w = {.cost = kp_cost_open(x)};
-    w.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *w.charged);
     for (size_t i = 0; i < x->tree->count && !x->out->has_gpu; i++) node_take(&w, i);
     if (!kp_costrules_has_calls(x) && x->tree->trace->has_stacks && !x->out->has_gpu) unjudged_say(x);
-    if (w.again) kp_cost_add_backward(&w.cost, w.charged);
+    kp_cost_add_backward(&w.cost);
     const struct kp_cost_rule rule = {
         0.05, 0, "parametrized-again",
         KP_TEXT("parametrized weights are computed %.3g times per step, %.3g of them with the same "
@@ -101,5 +94,4 @@ void kp_rules_parametrized(struct kp_costrules *x)
         "Compute each weight once a step: run the forward pass within torch.nn.utils.parametrize.cached()."};
     kp_cost_tell(&w.cost, &rule);
     kp_keyindex_fini(&w.calls);
-    free(w.charged);
 }

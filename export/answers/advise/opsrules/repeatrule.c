@@ -83,14 +83,12 @@ void kp_rules_repeated(struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++)
         if (kp_costrules_is_outer(x, i) && x->loaders[i] < 0 && kp_costrules_in_steps(x, i)) op_take(&r, i);
     if (r.count) {
-        struct kp_cost cost = kp_cost_open(x);
         struct kp_cost_rule rule = {0.10, 0, "repeated-copies", "", broadcast_change};
         const bool is_attention = 2 * r.for_attention >= r.count;
         if (is_attention) rule.change = attention_change;
         rule.what = KP_TEXT("%s copies what it repeats%s, %.1f times per step", kp_costrules_name(x, r.most),
                             is_attention ? " for attention" : "", (double)r.count / (double)x->chosen->step_count);
-        kp_cost_add_marked(&cost, r.marks, true);
-        kp_cost_tell(&cost, &rule);
+        kp_cost_tell_marked(x, &rule, r.marks, true);
     }
     free(r.marks);
 }

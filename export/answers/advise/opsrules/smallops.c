@@ -8,8 +8,6 @@
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 
-#include <stdlib.h>
-
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 #define SHARE_LEAST 0.20 /* of a step */
@@ -27,7 +25,6 @@ struct small_ops {
     struct kp_cost cost;
     struct kp_spans times;
     struct small_run run;
-    bool *charged;     /* by node */
     size_t ops, turns; /* turns: of the op that the first run computes most */
     uint64_t most;
 };
@@ -53,7 +50,7 @@ static void run_end(struct small_ops *s)
 {
     struct small_run *const run = &s->run;
     if (is_loop(run)) {
-        s->ops += kp_cost_add_run(&s->cost, run->first, run->end_ns, s->charged);
+        s->ops += kp_cost_add_run(&s->cost, run->first, run->end_ns);
         kp_spans_add(&s->times, run->start_ns, run->end_ns);
         if (!s->most) s->most = run->most;
         if (s->most == run->most) s->turns += run->turns;
@@ -125,7 +122,7 @@ static void loops_tell(struct small_ops *s)
         "To call so many operators takes longer than what they compute. If no iteration needs the one before, compute "
         "all at once: one more dimension, or torch.vmap. Else compile the loop's body with torch.compile, or use a "
         "layer whose loop is not Python (nn.LSTM, nn.GRU). A larger batch costs little more."};
-    kp_cost_add_backward(&s->cost, s->charged);
+    kp_cost_add_backward(&s->cost);
     kp_spans_settle(&s->times);
     if (kp_cost_tell(&s->cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &s->times);
 }
@@ -133,10 +130,8 @@ static void loops_tell(struct small_ops *s)
 void kp_rules_small_ops(struct kp_costrules *x)
 {
     struct small_ops s = {.x = x, .cost = kp_cost_open(x)};
-    s.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *s.charged);
     if (!x->out->has_gpu) loops_find(&s);
     if (s.ops) loops_tell(&s);
     else kp_cost_drop(&s.cost);
     kp_spans_fini(&s.times);
-    free(s.charged);
 }

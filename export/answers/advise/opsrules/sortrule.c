@@ -114,9 +114,7 @@ static const char *part_of(const struct sorts *s)
 static void sorts_tell(const struct sorts *s, struct kp_costrules *x)
 {
     const char *const name = kp_costrules_name(x, s->most);
-    struct kp_cost cost = kp_cost_open(x);
     struct kp_cost_rule rule = {0.05, s->taken > 0 ? 0 : KP_RULE_MILD, "sort-for-few", "", ""}; /* all may be used */
-    kp_cost_add_marked(&cost, s->marks, true);
     if (s->taken > 0) {
         rule.what = KP_TEXT("%s sorts %.0f elements, and the next operator takes %.0f of them", name, s->all, s->taken);
         rule.change = KP_TEXT("If nothing else reads the sorted tensor, call torch.topk(x, %.0f)%s%s.", s->taken,
@@ -127,7 +125,7 @@ static void sorts_tell(const struct sorts *s, struct kp_costrules *x)
         rule.change = "If only the first or the last are used, call torch.topk(x, N). On a CPU it takes a tenth to two "
                       "fifths of the time for a quarter or less. --record-shapes shows how many are taken.";
     }
-    kp_cost_tell(&cost, &rule);
+    kp_cost_tell_marked(x, &rule, s->marks, true);
 }
 
 void kp_rules_sorts(struct kp_costrules *x)

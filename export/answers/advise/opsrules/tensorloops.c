@@ -198,7 +198,7 @@ static void loop_tell(struct kp_costrules *x, const struct tensor_loops *l, cons
     for (size_t i = 0; i < l->run_count; i++) {
         const struct tensor_run *const run = &l->runs[i];
         if (!kp_gapplace_is_function(kp_kineto_text(x->tree->trace, run->line), text)) continue;
-        kp_cost_add_run(&cost, (size_t)run->first, run->end_ns, NULL);
+        kp_cost_add_run(&cost, (size_t)run->first, run->end_ns);
         kp_spans_add(&times, run->start_ns, run->end_ns);
     }
     kp_spans_settle(&times);

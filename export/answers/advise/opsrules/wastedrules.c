@@ -74,7 +74,6 @@ struct growth {
     struct kp_costrules *x;
     struct kp_keyindex places; /* rows: struct grown */
     size_t count, old_count;
-    bool *charged;
     struct kp_cost cost, old;
     double old_elements, all_elements; /* that torch.cat copies of old data; and in all, then */
     double bare_ns;                    /* without shapes */
@@ -126,8 +125,7 @@ static void cat_take(struct growth *g, size_t node)
                                                &(struct grown){.node = -1}, sizeof *last);
     if (tensors > 1) old_take(g, &now, last);
     if (tensors > 1 && last->node >= 0 && now.most == last->elements) {
-        kp_cost_add_node(&g->cost, (size_t)last->node, 1);
-        g->charged[kp_costplace_op(g->x->tree, last->node)] = true;
+        kp_cost_add_forward(&g->cost, (size_t)last->node);
         g->count++;
     }
     if (!kp_kineto_shapes(kp_tree_event(g->x->tree, node))) g->bare_ns += (double)kp_costrules_ns(g->x, node);
@@ -156,20 +154,16 @@ static void old_tell(struct growth *g)
 static void growing_judge(struct kp_costrules *x)
 {
     struct growth g = {.x = x, .cost = kp_cost_open(x), .old = kp_cost_open(x)};
-    g.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *g.charged);
     for (size_t i = 0; i < x->tree->count; i++)
         if (is_judged(x, i, "aten::cat")) cat_take(&g, i);
     const bool is_loop = g.count >= GROWN_LEAST * x->chosen->step_count;
-    if (is_loop) {
-        kp_cost_add_backward(&g.cost, g.charged);
-        kp_cost_tell(&g.cost, &growing);
-    } else kp_cost_drop(&g.cost);
+    kp_cost_add_backward(&g.cost);
+    kp_cost_tell_if(&g.cost, &growing, is_loop);
     if (is_loop || !g.old_count) kp_cost_drop(&g.old);
     else old_tell(&g);
     if (g.bare_ns > 0 && g.bare_ns >= old_data.bound * x->out->step_ns * (double)x->chosen->step_count)
         kp_costrules_unjudged(x, "old data that torch.cat copies (kprof run --record-shapes)");
     kp_keyindex_fini(&g.places);
-    free(g.charged);
 }
 
 /* ---- dense gradients of embeddings ---- */

@@ -315,6 +315,7 @@ static uint32_t explained_by(const struct kp_costrules *x, const struct kp_cost_
 void kp_cost_drop(struct kp_cost *cost)
 {
     kp_costplaces_fini(&cost->places);
+    free(cost->charged);
     free(cost->of);
 }
 
@@ -346,17 +347,31 @@ static bool is_marked(const struct kp_tree *tree, const uint8_t *marks, uint8_t 
     return node >= 0;
 }
 
-void kp_cost_add_marked(struct kp_cost *cost, const uint8_t *marks, uint8_t mark)
+struct kp_finding *kp_cost_tell_marked(struct kp_costrules *x, const struct kp_cost_rule *rule, const uint8_t *marks,
+                                       uint8_t mark)
 {
-    const struct kp_costrules *const x = cost->x;
+    struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; !x->out->has_gpu && i < x->tree->count; i++)
         if (marks[i] == mark && !is_marked(x->tree, marks, mark, x->tree->nodes[i].parent))
-            kp_cost_add_node(cost, i, 1);
+            kp_cost_add_node(&cost, i, 1);
     for (size_t i = 0; x->out->has_gpu && i < x->work_count; i++)
-        if (is_marked(x->tree, marks, mark, x->works[i].call)) kp_cost_add_work(cost, &x->works[i], 1);
+        if (is_marked(x->tree, marks, mark, x->works[i].call)) kp_cost_add_work(&cost, &x->works[i], 1);
+    return kp_cost_tell(&cost, rule);
 }
 
-size_t kp_cost_add_run(struct kp_cost *cost, size_t first, int64_t end_ns, bool *charged)
+static void charged_set(struct kp_cost *cost, size_t node)
+{
+    if (!cost->charged) cost->charged = kp_kineto_zeros(cost->x->tree->count, sizeof *cost->charged);
+    cost->charged[kp_costplace_op(cost->x->tree, (int32_t)node)] = true;
+}
+
+void kp_cost_add_forward(struct kp_cost *cost, size_t node)
+{
+    kp_cost_add_node(cost, node, 1);
+    charged_set(cost, node);
+}
+
+size_t kp_cost_add_run(struct kp_cost *cost, size_t first, int64_t end_ns)
 {
     const struct kp_costrules *const x = cost->x;
     const struct kp_node *const nodes = x->tree->nodes;
@@ -367,7 +382,7 @@ size_t kp_cost_add_run(struct kp_cost *cost, size_t first, int64_t end_ns, bool 
         if (!kp_costrules_is_outer(x, i) || kp_tree_event(x->tree, i)->tid != tid) continue;
         kp_cost_add(cost, (int32_t)i, until, nodes[i].end_ns, 1);
         until = nodes[i].end_ns;
-        if (charged) charged[i] = true;
+        charged_set(cost, i);
         ops++;
     }
     return ops;
@@ -379,15 +394,15 @@ static int64_t backward_begin(const struct kp_node *node, int64_t before_ns)
     return node->start_ns - before_ns < KP_OP_COMPUTES_NS ? before_ns : node->start_ns;
 }
 
-void kp_cost_add_backward(struct kp_cost *cost, const bool *charged)
+void kp_cost_add_backward(struct kp_cost *cost)
 {
     const struct kp_tree *const tree = cost->x->tree;
     int64_t before_ns = INT64_MIN / 2, tid = 0; /* of the engine's last node */
-    for (size_t i = 0; i < tree->count; i++) {
+    for (size_t i = 0; cost->charged && i < tree->count; i++) {
         const int32_t parent = tree->nodes[i].parent, forward = tree->nodes[i].forward;
         const struct kp_node *const engine = parent < 0 ? NULL : &tree->nodes[parent];
         if (!engine || !kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE)) continue;
-        if (forward >= 0 && charged[kp_costplace_op(tree, forward)])
+        if (forward >= 0 && cost->charged[kp_costplace_op(tree, forward)])
             kp_cost_add(cost, (int32_t)i,
                         backward_begin(engine, tid == kp_tree_event(tree, i)->tid ? before_ns : INT64_MIN / 2),
                         engine->end_ns, 1);
@@ -419,4 +434,11 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, const struct kp_cost_rule 
     }
     kp_cost_drop(cost);
     return told;
+}
+
+struct kp_finding *kp_cost_tell_if(struct kp_cost *cost, const struct kp_cost_rule *rule, bool is)
+{
+    if (is) return kp_cost_tell(cost, rule);
+    kp_cost_drop(cost);
+    return NULL;
 }

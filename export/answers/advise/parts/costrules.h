@@ -57,6 +57,7 @@ struct kp_cost {
     size_t least; /* steps that must pass the bound; 0: KP_STEPS_LEAST */
     double of_ns; /* the bound is a share of this; 0: of the mean step */
     struct kp_costplaces places;
+    bool *charged; /* by node: outermost ops of a forward pass, for kp_cost_add_backward; NULL: none */
 };
 void kp_costrules_open(struct kp_costrules *rules); /* works and loaders, of what is set already */
 void kp_costrules_fini(struct kp_costrules *rules);
@@ -77,20 +78,25 @@ struct kp_cost kp_cost_open(struct kp_costrules *rules);
 void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t end_ns, double weight);
 void kp_cost_add_node(struct kp_cost *cost, size_t node, double weight); /* with its own time */
 /* Charges each op from `first` on, of its thread and of no other op, with the time from the end of the one before: a
- * line with more or slower ops costs more. Sets `charged` (by node; may be NULL). Returns how many they are. */
-size_t kp_cost_add_run(struct kp_cost *cost, size_t first, int64_t end_ns, bool *charged);
+ * line with more or slower ops costs more. Sets `charged`. Returns how many they are. */
+size_t kp_cost_add_run(struct kp_cost *cost, size_t first, int64_t end_ns);
+void kp_cost_add_forward(struct kp_cost *cost,
+                         size_t node); /* as kp_cost_add_node; sets `charged` of its outermost op */
 void kp_cost_add_work(struct kp_cost *cost, const struct kp_device_work *work, double weight);
 /* The share of a time in which no GPU computes; without a GPU all of it. */
 double kp_cost_exposed(const struct kp_costrules *rules, int64_t start_ns, int64_t end_ns);
 /* Adds the times of all nodes with one of these facts (namefacts.h), and settles them. */
 void kp_costrules_spans(const struct kp_costrules *rules, uint32_t facts, struct kp_spans *out);
-/* Charges the nodes with this mark (`marks`: by node) that lie in no other; with a GPU the work that they launched. */
-void kp_cost_add_marked(struct kp_cost *cost, const uint8_t *marks, uint8_t mark);
-/* Charges what autograd's engine does for the nodes that belong to what is in `charged` (by node: outermost ops of a
- * forward pass), with its own work before each. */
-void kp_cost_add_backward(struct kp_cost *cost, const bool *charged);
+/* Charges what autograd's engine does for the nodes that belong to what is in `charged`, with its own work before each.
+ */
+void kp_cost_add_backward(struct kp_cost *cost);
 /* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, const struct kp_cost_rule *rule);
+struct kp_finding *kp_cost_tell_if(struct kp_cost *cost, const struct kp_cost_rule *rule, bool is); /* else drops it */
+/* Tells the cost of the nodes with this mark (`marks`: by node) that lie in no other; with a GPU of the work that they
+ * launched. */
+struct kp_finding *kp_cost_tell_marked(struct kp_costrules *rules, const struct kp_cost_rule *rule,
+                                       const uint8_t *marks, uint8_t mark);
 void kp_cost_drop(struct kp_cost *cost);         /* without a finding */
 double kp_cost_mean(const struct kp_cost *cost); /* of a step */
 /* Adds a finding, and returns it. */

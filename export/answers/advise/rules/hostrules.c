@@ -402,8 +402,7 @@ static bool reads_tell(struct kp_costrules *x, struct kp_cost *cost, double each
                 "the cost includes the loop around them%s%s%s",
                 each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, kp_cost_mean(cost))),
         "Keep them as tensors and read all at once: torch.stack(values).tolist(). Log every N steps."};
-    if (each < KP_VALUEREADS_LEAST) memset(cost->of, 0, steps * sizeof *cost->of);
-    return kp_cost_tell(cost, &rule);
+    return kp_cost_tell_if(cost, &rule, each >= KP_VALUEREADS_LEAST);
 }
 
 /*

@@ -66,10 +66,6 @@ void kp_rules_sampler(struct kp_costrules *x)
     if (loading_ns < SAMPLER_BOUND * x->out->step_ns) return;
     struct kp_cost cost = sampling_cost(x);
     const double ns = kp_cost_mean(&cost);
-    if (2 * ns < loading_ns) { /* the rest of it is the finding, and has a word of this */
-        kp_cost_drop(&cost);
-        return;
-    }
     const struct kp_cost_rule rule = {
         SAMPLER_BOUND, 1u << KP_SPLIT_LOADING, "data-sampler",
         "the sampler of the DataLoader takes its time in the process of the training, inside of next()",
@@ -77,7 +73,8 @@ void kp_rules_sampler(struct kp_costrules *x)
         "cumulative sum, sorted lengths). Draw the indices of many batches, or of the whole epoch, at once "
         "(torch.multinomial, torch.randperm, numpy.searchsorted on the cumulative sum). Or draw them ahead in a "
         "thread."};
-    struct kp_finding *const f = kp_cost_tell(&cost, &rule);
+    /* Of less than half the rest is the finding, and has a word of this. */
+    struct kp_finding *const f = kp_cost_tell_if(&cost, &rule, 2 * ns >= loading_ns);
     if (f && loading_ns - ns >= SAMPLER_PART * loading_ns)
         f->what = KP_TEXT("%s (the rest of next() takes %.1f ms)", f->what, (loading_ns - ns) / 1e6);
 }
