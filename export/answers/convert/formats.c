@@ -15,30 +15,17 @@
 #include "export/read/parse/kineto_parse.h"
 
 struct format_run {
-    const char *format, *end, *out;
+    const struct format *format;
+    const char *out;
     struct kp_outfile file;
     struct kp_sorted *sorted;
     struct kp_pftrace *pftrace;
     struct kp_sqlite *sqlite;
+    struct kp_speedscope *speedscope;
     size_t events;
     bool is_json;
     int error;
 };
-
-static const struct {
-    const char *name, *end;
-} formats[] = {
-    {"perfetto", ".pftrace"}, {"ndjson", ".ndjson"}, {"speedscope", ".speedscope.json"}, {"sqlite", ".sqlite"}};
-enum { FORMATS = sizeof formats / sizeof *formats };
-
-static const char *end_of(const char *format)
-{
-    for (size_t i = 0; i < FORMATS; i++)
-        if (strcmp(formats[i].name, format) == 0) return formats[i].end;
-    return NULL;
-}
-
-bool kp_formats_knows(const char *format) { return end_of(format) != NULL; }
 
 static int text_put(void *context, const char *text, size_t bytes)
 {
@@ -63,7 +50,14 @@ static int line_put(void *context, const struct kp_raw_event *e)
     return rc ? rc : text_put(run, "\n", 1);
 }
 
+static int ndjson_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
+{
+    return kp_raw_read(texts, &(struct kp_raw_calls){line_put, NULL}, run, why, why_bytes);
+}
+
 /* ---- perfetto: in order of time ---- */
+
+enum { ROW_BYTES = 64 }; /* of an event's numbers in a database, about */
 
 static int event_add(struct format_run *run, const struct kp_raw_event *e)
 {
@@ -77,14 +71,19 @@ static int event_sort(void *context, const struct kp_raw_event *e)
     return e->phase == 'M' ? kp_pftrace_name(run->pftrace, e), 0 : event_add(run, e);
 }
 
+/* Gives a sorted event to the writer that is open. */
 static void event_give(void *context, int64_t start_ns, const char *line, size_t bytes)
 {
     struct format_run *run = context;
     struct kp_raw_event e;
     (void)start_ns;
     kp_raw_parse(&e, line, bytes);
+    if (run->sqlite) kp_budget_print(e.of[KP_RAW_ARGS].bytes + ROW_BYTES);
     run->events++;
-    if (!run->error) run->error = kp_pftrace_event(run->pftrace, &e);
+    if (run->error) return;
+    if (run->sqlite) run->error = kp_sqlite_event(run->sqlite, &e);
+    else if (run->speedscope) run->error = kp_speedscope_event(run->speedscope, &e);
+    else run->error = kp_pftrace_event(run->pftrace, &e);
 }
 
 static int perfetto_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
@@ -108,8 +107,6 @@ struct scope_thread {
     int64_t start_ns, end_ns;
 };
 struct scope_run {
-    struct format_run *run;
-    struct kp_speedscope *file;
     struct scope_thread *threads;
     size_t count, capacity;
 };
@@ -146,37 +143,26 @@ static int scope_sort(void *context, const struct kp_raw_event *e)
     return kp_sorted_add(t->sorted, e->start_ns, e->end_ns - e->start_ns, e->whole.at, e->whole.bytes);
 }
 
-static void scope_give(void *context, int64_t start_ns, const char *line, size_t bytes)
-{
-    struct scope_run *s = context;
-    struct kp_raw_event e;
-    (void)start_ns;
-    kp_raw_parse(&e, line, bytes);
-    s->run->events++;
-    if (!s->run->error) s->run->error = kp_speedscope_event(s->file, &e);
-}
-
 static int speedscope_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
 {
-    struct scope_run s = {.run = run, .file = kp_speedscope_open(text_put, run)};
+    struct scope_run s = {.threads = NULL};
+    run->speedscope = kp_speedscope_open(text_put, run);
     int rc = kp_raw_read(texts, &(struct kp_raw_calls){scope_sort, NULL}, &s, why, why_bytes);
     for (size_t i = 0; i < s.count; i++) {
         struct scope_thread *t = &s.threads[i];
         if (rc == 0) {
-            kp_speedscope_thread(s.file, t->pid, t->tid, t->start_ns, t->end_ns);
-            rc = kp_sorted_each(t->sorted, scope_give, &s);
-            kp_speedscope_thread_end(s.file);
+            kp_speedscope_thread(run->speedscope, t->pid, t->tid, t->start_ns, t->end_ns);
+            rc = kp_sorted_each(t->sorted, event_give, run);
+            kp_speedscope_thread_end(run->speedscope);
         }
         kp_sorted_close(t->sorted);
     }
-    const int closed = kp_speedscope_close(s.file);
+    const int closed = kp_speedscope_close(run->speedscope);
     free(s.threads);
     return rc ? rc : run->error ? run->error : closed;
 }
 
 /* ---- sqlite: in order of time, into the file of kp_outfile ---- */
-
-enum { ROW_BYTES = 64 }; /* of an event's numbers, about */
 
 static int row_sort(void *context, const struct kp_raw_event *e)
 {
@@ -191,17 +177,6 @@ static int head_take(void *context, const char *text, size_t bytes, bool is_befo
     return kp_sqlite_head(run->sqlite, text, bytes);
 }
 
-static void row_give(void *context, int64_t start_ns, const char *line, size_t bytes)
-{
-    struct format_run *run = context;
-    struct kp_raw_event e;
-    (void)start_ns;
-    kp_raw_parse(&e, line, bytes);
-    kp_budget_print(e.of[KP_RAW_ARGS].bytes + ROW_BYTES);
-    run->events++;
-    if (!run->error) run->error = kp_sqlite_event(run->sqlite, &e);
-}
-
 static int sqlite_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
 {
     if (!run->file.part)
@@ -210,13 +185,30 @@ static int sqlite_write(struct format_run *run, const struct kp_texts *texts, ch
     if (!run->sqlite) return -EIO;
     run->sorted = kp_sorted_open(0, kp_budget_now()->disk);
     int rc = kp_raw_read(texts, &(struct kp_raw_calls){row_sort, head_take}, run, why, why_bytes);
-    if (rc == 0) rc = kp_sorted_each(run->sorted, row_give, run);
+    if (rc == 0) rc = kp_sorted_each(run->sorted, event_give, run);
     kp_sorted_close(run->sorted);
     const int closed = kp_sqlite_close(run->sqlite, why, why_bytes);
     return rc ? rc : run->error ? run->error : closed;
 }
 
 /* ---- one trace ---- */
+
+static const struct format {
+    const char *name, *end;
+    int (*write)(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes);
+} formats[] = {{"perfetto", ".pftrace", perfetto_write},
+               {"ndjson", ".ndjson", ndjson_write},
+               {"speedscope", ".speedscope.json", speedscope_write},
+               {"sqlite", ".sqlite", sqlite_write}};
+
+static const struct format *format_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i].name, name) == 0) return &formats[i];
+    return NULL;
+}
+
+bool kp_formats_knows(const char *format) { return format_find(format) != NULL; }
 
 static bool nothing_keep(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
@@ -248,7 +240,7 @@ static char *path_beside(const struct format_run *run, const struct kp_trace_sou
         if (bytes > end && strncmp(source->path + bytes - end, ends[i], end) == 0) bytes -= end;
     }
     if (source->is_spool && source->input->count > 1) snprintf(cycle, sizeof cycle, ".%zu", source->cycle + 1);
-    return kp_kineto_print("%.*s%s%s", (int)bytes, source->path, cycle, run->end);
+    return kp_kineto_print("%.*s%s%s", (int)bytes, source->path, cycle, run->format->end);
 }
 
 static int trace_write(struct format_run *run, const struct kp_trace_source *source, const char *path)
@@ -257,11 +249,7 @@ static int trace_write(struct format_run *run, const struct kp_trace_source *sou
     char why[512] = "";
     int rc = kp_outfile_open(&run->file, path);
     if (rc) return kp_cli_fail("export", "%s: %s", path, kp_cli_write_why(-rc));
-    if (strcmp(run->format, "ndjson") == 0)
-        rc = kp_raw_read(&texts, &(struct kp_raw_calls){line_put, NULL}, run, why, sizeof why);
-    else if (strcmp(run->format, "speedscope") == 0) rc = speedscope_write(run, &texts, why, sizeof why);
-    else if (strcmp(run->format, "sqlite") == 0) rc = sqlite_write(run, &texts, why, sizeof why);
-    else rc = perfetto_write(run, &texts, why, sizeof why);
+    rc = run->format->write(run, &texts, why, sizeof why);
     const int closed = kp_outfile_close(&run->file, rc == 0);
     if (rc || closed) return kp_cli_fail("export", "%s: %s", path, why[0] ? why : kp_budget_explain(rc ? rc : closed));
     if (run->is_json) kp_written_say(&(struct kp_written){.name = path, .events = run->events});
@@ -284,6 +272,6 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
 
 int kp_formats_write(const char *format, const char *out, bool is_json, char **paths, int count)
 {
-    struct format_run run = {.format = format, .end = end_of(format), .out = out, .is_json = is_json};
+    struct format_run run = {.format = format_find(format), .out = out, .is_json = is_json};
     return kp_input_each("export", paths, count, NULL, trace_take, &run);
 }

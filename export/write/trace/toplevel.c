@@ -133,25 +133,64 @@ static void ours_string(struct kp_trace *t, const char *name, const char *key)
     if (value) kp_json_fmt(&t->json, ", \"%s\": \"%s\"", name, value);
 }
 
-/* "installed.0=a,b" and those that came later, as one list. */
-static void installed_write(struct kp_trace *t)
+/* Those that the trace and the spool name alike. */
+#define OURS_STRINGS(t, ...) ours_strings(t, (const char *const[]){__VA_ARGS__, NULL})
+static void ours_strings(struct kp_trace *t, const char *const *names)
 {
-    char key[24];
-    const char *value;
-    for (uint32_t i = 0; kp_fmt(key, sizeof key, "installed.%u", i), (value = kp_reader_text(t->reader, key)); i++) {
-        if (i) kp_json_char(&t->json, ',');
-        else kp_json_lit(&t->json, ", \"installed\": \"");
-        kp_json_text(&t->json, value, strlen(value));
-    }
-    if (kp_reader_text(t->reader, "installed.0")) kp_json_char(&t->json, '"');
+    for (; *names; names++) ours_string(t, *names, *names);
 }
 
-const char *kp_phase_name(const struct kp_trace *t)
+static void ours_true(struct kp_trace *t, const char *name, bool is_so)
 {
-    char key[32];
-    kp_fmt(key, sizeof key, "phase.%u", (unsigned)t->cycle.number);
-    return kp_reader_text(t->reader, key);
+    if (is_so) kp_json_fmt(&t->json, ", \"%s\": true", name);
 }
+
+static void ours_number(struct kp_trace *t, const char *name, uint64_t value)
+{
+    if (value) kp_json_fmt(&t->json, ", \"%s\": %lu", name, value);
+}
+
+static bool has_note(const struct kp_trace *t, const char *key) { return kp_reader_text(t->reader, key) != NULL; }
+
+static uint64_t number_of(const struct kp_trace *t, const char *key)
+{
+    const char *at = kp_reader_text(t->reader, key);
+    uint64_t value = 0;
+    while (at && *at >= '0' && *at <= '9') value = value * 10 + (uint64_t)(*at++ - '0');
+    return value;
+}
+
+/* "NOTE.0=a,b" and those that came later, as one list. */
+static void list_write(struct kp_trace *t, const char *name, const char *note)
+{
+    char key[48];
+    const char *value;
+    uint32_t i = 0;
+    for (; kp_fmt(key, sizeof key, "%s.%u", note, i), (value = kp_reader_text(t->reader, key)); i++) {
+        if (i) kp_json_char(&t->json, ',');
+        else kp_json_fmt(&t->json, ", \"%s\": \"", name);
+        kp_json_text(&t->json, value, strlen(value));
+    }
+    if (i) kp_json_char(&t->json, '"');
+}
+
+/* The name of a note of this window alone, "NOTE.WINDOW". */
+struct note_key {
+    char text[40];
+};
+static struct note_key window_key(const struct kp_trace *t, const char *note)
+{
+    struct note_key key;
+    kp_fmt(key.text, sizeof key.text, "%s.%u", note, (unsigned)t->cycle.number);
+    return key;
+}
+
+static const char *window_text(const struct kp_trace *t, const char *note)
+{
+    return kp_reader_text(t->reader, window_key(t, note).text);
+}
+
+const char *kp_phase_name(const struct kp_trace *t) { return window_text(t, "phase"); }
 
 /* A whole number of a list such as "RUN,PART,GAPLESS,LEAVING" (phaserun.c). Returns the next one. */
 static const char *whole_write(struct kp_trace *t, const char *name, const char *text)
@@ -163,19 +202,11 @@ static const char *whole_write(struct kp_trace *t, const char *name, const char 
     return *end == ',' ? end + 1 : end;
 }
 
-/* The numbers of "1,2,3", by these names. */
-static void wholes_of(struct kp_trace *t, const char *text, const char *const *names, size_t count)
+/* The numbers of the window's note "KEY.WINDOW=1,2,3", by these names. False: there is no such note. */
+#define WHOLES_WRITE(t, note, ...) wholes_write(t, window_text(t, note), (const char *const[]){__VA_ARGS__, NULL})
+static bool wholes_write(struct kp_trace *t, const char *text, const char *const *names)
 {
-    for (size_t i = 0; i < count; i++) text = whole_write(t, names[i], text);
-}
-
-/* The numbers of the note "KEY.WINDOW=1,2,3". False: there is no such note. */
-static bool wholes_write(struct kp_trace *t, const char *note, const char *const *names, size_t count)
-{
-    char key[32];
-    kp_fmt(key, sizeof key, "%s.%u", note, (unsigned)t->cycle.number);
-    const char *const text = kp_reader_text(t->reader, key);
-    if (text) wholes_of(t, text, names, count);
+    for (const char *at = text; at && *names; names++) at = whole_write(t, *names, at);
     return text;
 }
 
@@ -185,28 +216,21 @@ static void phase_write(struct kp_trace *t)
     const char *const phase = kp_phase_name(t);
     if (!phase) return;
     kp_json_fmt(&t->json, ", \"phase\": \"%s\"", phase);
-    static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving", "phase_open"};
-    (void)wholes_write(t, "phase_run", names, sizeof names / sizeof *names);
+    WHOLES_WRITE(t, "phase_run", "phase_run", "phase_part", "phase_gapless", "phase_leaving", "phase_open");
 }
 
 /* "US;train:RUNS:US;..." since the first phase began, up to the window's end (phaserun.h). */
 static void phase_times_write(struct kp_trace *t)
 {
-    char key[32];
-    kp_fmt(key, sizeof key, "phase_times.%u", (unsigned)t->cycle.number);
-    ours_string(t, "phase_times", key);
-    static const char *const names[] = {"phase_before_steps", "phase_before_us"};
-    (void)wholes_write(t, "phase_before", names, sizeof names / sizeof *names);
+    ours_string(t, "phase_times", window_key(t, "phase_times").text);
+    WHOLES_WRITE(t, "phase_before", "phase_before_steps", "phase_before_us");
 }
-
-/* Processes that one program started are one run, whichever of them left a trace. */
-static void ppid_write(struct kp_trace *t) { kp_json_fmt(&t->json, ", \"ppid\": %u", kp_reader_head(t->reader)->ppid); }
 
 /* Whether a worker computes or waits, its calls do not tell: a file may be read from a disk far away. */
 static void busy_write(struct kp_trace *t)
 {
     const struct kp_busy busy = kp_reader_busy(t->reader, t->cycle.number);
-    if (!kp_reader_text(t->reader, "parent_pid") || !busy.of_ns) return;
+    if (!has_note(t, "parent_pid") || !busy.of_ns) return;
     kp_json_fmt(&t->json, ", \"busy_ms\": %lu, \"busy_of_ms\": %lu", busy.ns / 1000000, busy.of_ns / 1000000);
 }
 
@@ -217,55 +241,35 @@ static void busy_write(struct kp_trace *t)
  */
 static void core_write(struct kp_trace *t)
 {
-    static const char *const names[] = {"core_had_us", "core_waited_us", "core_others_us"};
-    if (wholes_write(t, "core", names, sizeof names / sizeof *names)) return;
+    if (WHOLES_WRITE(t, "core", "core_had_us", "core_waited_us", "core_others_us")) return;
     const struct kp_busy busy = kp_reader_busy(t->reader, t->cycle.number);
-    if (!kp_reader_text(t->reader, "parent_pid") || !busy.is_wait_known) return;
-    char text[48];
-    kp_fmt(text, sizeof text, "%lu,%lu", (unsigned long)((busy.ns - busy.waited_ns) / 1000),
-           (unsigned long)(busy.waited_ns / 1000));
-    wholes_of(t, text, names, sizeof names / sizeof *names);
+    if (!has_note(t, "parent_pid") || !busy.is_wait_known) return;
+    kp_json_fmt(&t->json, ", \"core_had_us\": %lu, \"core_waited_us\": %lu", (busy.ns - busy.waited_ns) / 1000,
+                busy.waited_ns / 1000);
 }
 
-/* "NAME.WINDOW.0=17:60000,19-24:3000" and those that came later, as one list. */
-static void of_steps_write(struct kp_trace *t, const char *name)
-{
-    const char *value;
-    char key[40];
-    uint32_t parts = 0;
-    for (; kp_fmt(key, sizeof key, "%s.%u.%u", name, (unsigned)t->cycle.number, parts),
-           (value = kp_reader_text(t->reader, key));
-         parts++) {
-        if (parts) kp_json_char(&t->json, ',');
-        else kp_json_fmt(&t->json, ", \"%s\": \"", name);
-        kp_json_text(&t->json, value, strlen(value));
-    }
-    if (parts) kp_json_char(&t->json, '"');
-}
-
+/* "NAME.WINDOW.0=17:60000,19-24:3000" and those that came later. */
 static void lists_write(struct kp_trace *t)
 {
-    of_steps_write(t, "core_steps");     /* us that they waited for a core */
-    of_steps_write(t, "resident_steps"); /* KB of memory at their ends */
-    of_steps_write(t, "address_steps");  /* KB of addresses then */
-    of_steps_write(t, "file_steps");     /* how many files are open then */
+    static const char *const names[] = {
+        "core_steps" /* us that they waited for a core */, "resident_steps" /* KB of memory at their ends */,
+        "address_steps" /* KB of addresses then */, "file_steps" /* how many files are open then */};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) list_write(t, names[i], window_key(t, names[i]).text);
 }
 
 /* "COUNT,US,ALL,ALL_US,LONG,LONG_US": of steps before the window, in which nothing was recorded, the median of the last
  * ones; where some are long, how many there are in all, and how long they last (baresteps.h). */
 static void bare_write(struct kp_trace *t)
 {
-    static const char *const names[] = {"bare_steps",  "bare_step_us",    "bare_all_steps",
-                                        "bare_all_us", "bare_long_steps", "bare_long_us"};
-    (void)wholes_write(t, "bare", names, sizeof names / sizeof *names);
+    WHOLES_WRITE(t, "bare", "bare_steps", "bare_step_us", "bare_all_steps", "bare_all_us", "bare_long_steps",
+                 "bare_long_us");
 }
 
 /* "STEPS,MANY,MINOR,MAJOR,BARE_STEPS,BARE": page faults of the thread of the steps (faultcount.h). */
 static void faults_write(struct kp_trace *t)
 {
-    static const char *const names[] = {"fault_steps",  "fault_steps_many", "faults_minor",
-                                        "faults_major", "fault_steps_bare", "faults_bare"};
-    (void)wholes_write(t, "faults", names, sizeof names / sizeof *names);
+    WHOLES_WRITE(t, "faults", "fault_steps", "fault_steps_many", "faults_minor", "faults_major", "fault_steps_bare",
+                 "faults_bare");
     ours_string(t, "fault_ns", "fault_ns");
     ours_string(t, "malloc_trim_threshold", "env.MALLOC_TRIM_THRESHOLD_");
 }
@@ -273,10 +277,7 @@ static void faults_write(struct kp_trace *t)
 /* What counted this window's steps, and what did from then on, where the schedule started over. */
 static void step_source_write(struct kp_trace *t)
 {
-    const char *at = kp_reader_text(t->reader, "guessed_windows");
-    uint64_t guessed = 0;
-    while (at && *at >= '0' && *at <= '9') guessed = guessed * 10 + (uint64_t)(*at++ - '0');
-    const bool is_guess = t->cycle.number <= guessed;
+    const bool is_guess = t->cycle.number <= number_of(t, "guessed_windows");
     ours_string(t, "step_source", is_guess ? "guessed_by" : "step_source");
     if (is_guess) ours_string(t, "steps_until", "guessed_until");
 }
@@ -298,15 +299,7 @@ static void counts_write(struct kp_trace *t)
                 kp_reader_skipped(t->reader));
     drops_write(t);
     kp_json_lit(&t->json, "}");
-    if (kp_reader_text(t->reader, "gpu_lost_at_least")) kp_json_lit(&t->json, ", \"lost_at_least\": true");
-}
-
-static uint64_t number_of(const struct kp_trace *t, const char *key)
-{
-    const char *at = kp_reader_text(t->reader, key);
-    uint64_t value = 0;
-    while (at && *at >= '0' && *at <= '9') value = value * 10 + (uint64_t)(*at++ - '0');
-    return value;
+    ours_true(t, "lost_at_least", has_note(t, "gpu_lost_at_least"));
 }
 
 /* What `kprof run` saw: how long behind the last thing that the program wrote it was gone, and its most memory. */
@@ -317,65 +310,53 @@ static void killed_write(struct kp_trace *t)
     if (exec && *exec) ours_string(t, "exec", "exec");
     ours_string(t, "ended_without_memory", "ended_without_memory");
     const uint64_t gone_ns = number_of(t, "ended_real_ns"), end_ns = t->cycle.end_ns;
-    const uint64_t peak_kb = number_of(t, "ended_peak_kb"), may_have = number_of(t, "ended_may_have");
     if (gone_ns > end_ns) kp_json_fmt(&t->json, ", \"ended_after_us\": %lu", (gone_ns - end_ns) / 1000);
-    if (peak_kb) kp_json_fmt(&t->json, ", \"ended_peak_kb\": %lu", peak_kb);
-    if (may_have) kp_json_fmt(&t->json, ", \"ended_may_have\": %lu", may_have);
+    ours_number(t, "ended_peak_kb", number_of(t, "ended_peak_kb"));
+    ours_number(t, "ended_may_have", number_of(t, "ended_may_have"));
 }
 
 /* A signal leaves the cycle open, an exit or an exception cuts it short. Behind any other the program went on. */
 static void ended_write(struct kp_trace *t)
 {
     ours_string(t, "error_file", "env." KP_RANK_ERROR_FILE);
-    if ((t->cycle.complete && !t->cycle.cut_short) || t->options->is_kept) kp_json_lit(&t->json, ", \"went_on\": true");
+    const bool is_whole = t->cycle.complete && !t->cycle.cut_short;
+    ours_true(t, "went_on", is_whole || t->options->is_kept);
     if (!t->cycle.complete) killed_write(t);
-    if (t->cycle.complete && !t->cycle.cut_short) return;
-    ours_string(t, "exit_status", "exit_status");
-    ours_string(t, "exception", "exception");
-    ours_string(t, "exception_at", "exception_at");
-    ours_string(t, "exception_text", "exception_text");
-    ours_string(t, "exception_root", "exception_root");
-    if (kp_reader_text(t->reader, "lost_peer")) kp_json_lit(&t->json, ", \"lost_peer\": true");
+    if (is_whole) return;
+    OURS_STRINGS(t, "exit_status", "exception", "exception_at", "exception_text", "exception_root");
+    ours_true(t, "lost_peer", has_note(t, "lost_peer"));
     ours_string(t, "out_of_memory", "out_of_memory");
 }
 
 /* With KPROF_RING: how long what is left is. */
 static void last_part_write(struct kp_trace *t)
 {
-    if (t->options->is_kept) kp_json_lit(&t->json, ", \"kept\": true");
+    ours_true(t, "kept", t->options->is_kept);
     if (t->cycle.last_part) kp_json_fmt(&t->json, ", \"last_us\": %lu", (t->cycle.end_ns - t->cycle.begin_ns) / 1000);
 }
 
 static void ours_write(struct kp_trace *t)
 {
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
-    ours_string(t, "torch_version", "torch_version");
-    ours_string(t, "job", "job");
-    ours_string(t, "clock_left", "clock_left");
+    OURS_STRINGS(t, "torch_version", "job", "clock_left");
     step_source_write(t);
-    if (kp_reader_text(t->reader, "step_ends")) kp_json_lit(&t->json, ", \"step_ends\": true");
+    ours_true(t, "step_ends", has_note(t, "step_ends"));
     ours_string(t, "model", "model");
     asked_step_write(t);
-    ours_string(t, "step_near", "step_near");
-    ours_string(t, "gpu_source", "gpu_source");
-    ours_string(t, "gpu_cupti", "gpu_cupti");
+    OURS_STRINGS(t, "step_near", "gpu_source", "gpu_cupti");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
     ours_string(t, "python_gc", "KPROF_PYTHON_GC");
     ours_string(t, "python_version", "python_version");
     phase_write(t);
     phase_times_write(t);
     ours_string(t, "parent_pid", "parent_pid");
-    ppid_write(t);
-    ours_string(t, "symbols", "symbols");
-    ours_string(t, "script", "script");
+    /* Processes that one program started are one run, whichever of them left a trace. */
+    kp_json_fmt(&t->json, ", \"ppid\": %u", kp_reader_head(t->reader)->ppid);
+    OURS_STRINGS(t, "symbols", "script");
     ended_write(t);
     last_part_write(t);
-    installed_write(t);
-    ours_string(t, "cores", "cores");
-    ours_string(t, "memory_kb", "memory_kb");
-    ours_string(t, "instructions", "instructions");
-    ours_string(t, "busy_threads", "busy_threads");
-    ours_string(t, "torch_threads", "torch_threads");
+    list_write(t, "installed", "installed");
+    OURS_STRINGS(t, "cores", "memory_kb", "instructions", "busy_threads", "torch_threads");
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     core_write(t);
