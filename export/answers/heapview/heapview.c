@@ -20,7 +20,6 @@
 #include "export/answers/heapview/heapfold.h"
 #include "export/write/names/shorten.h"
 #include "export/read/parse/kineto_parse.h"
-#include "export/read/frames/ownline.h"
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
@@ -36,8 +35,7 @@ enum {
     DEEPEST = 64,
     PLACES_MOST = 64,
     NAME_BYTES = 4096,
-    FEW_VALUES = 65536,
-    MODULES_MOST = 4096
+    FEW_VALUES = 65536
 };
 
 struct view_text {
@@ -45,26 +43,13 @@ struct view_text {
     size_t used, capacity;
 };
 
-struct site {
-    long long allocations, bytes, peak_blocks, peak_bytes, live_blocks, live_bytes, kept_blocks, kept_bytes;
-    size_t stack, stack_n; /* of the object's frames */
-    uint32_t frame;        /* of a profile, in place of `stack` */
-};
-
-struct heap_module {
-    const char *path, *build_id; /* NULL: not told */
-};
-
-/* The object's lists. Texts lie in `plain`, without escapes. */
-struct heap_lists {
-    struct kp_jsonvalue object;
+/* The object, and what it tells of call stacks as a profile. */
+struct heap_object {
+    struct kp_jsonvalue text;
     bool is_traced; /* it has sites */
-    char *plain;
-    size_t used;
-    const char **frames; /* of all sites; NULL: no text */
-    struct site *sites;
-    struct heap_module *modules;
-    size_t frame_count, frame_room, site_count, site_room, module_count, module_room;
+    struct kp_profile *p;
+    struct kp_strings *texts, *frames; /* their ids are the profile's numbers of texts and of addresses */
+    char *plain;                       /* a text without escapes */
 };
 
 static void text_add(struct view_text *t, const char *bytes, size_t n)
@@ -121,7 +106,7 @@ static char *object_read(const struct kp_texts *from)
     return NULL;
 }
 
-static long long number(struct kp_jsonvalue object, const char *key)
+static uint64_t number(struct kp_jsonvalue object, const char *key)
 {
     const struct kp_jsonvalue v = kp_jsonvalue_member(object, key);
     char text[24], *end;
@@ -130,102 +115,140 @@ static long long number(struct kp_jsonvalue object, const char *key)
     text[v.bytes] = 0;
     errno = 0;
     const long long value = strtoll(text, &end, 10);
-    return *end || errno ? 0 : value;
+    return *end || errno ? 0 : (uint64_t)value;
 }
 
-/* Keeps a text, which is no longer than it is written. NULL: it is none. */
-static const char *text_keep(struct heap_lists *h, struct kp_jsonvalue v)
+/* The number of a text in the profile. */
+static uint32_t text_number(struct heap_object *h, const char *text, size_t bytes)
 {
-    char *const to = h->plain + h->used;
-    if (!kp_jsonvalue_is_string(v)) return NULL;
-    h->used += kp_jsonvalue_text(to, v.bytes + 4, v) + 1;
-    return to;
+    const uint32_t id = kp_strings_put(h->texts, text, bytes);
+    return id > h->p->texts_n ? kp_profile_text_add(h->p, text, bytes) : id;
 }
 
-static void site_read(struct heap_lists *h, struct kp_jsonvalue v)
+/* Reads "FILE+0xOFFSET", a return address, or "file.py(12): f". */
+static struct kp_profile_address address_read(struct heap_object *h, const char *text)
 {
-    const struct kp_jsonvalue stack = kp_jsonvalue_member(v, "stack");
-    struct kp_jsonvalue frame;
-    struct site *const s = KP_KINETO_NEXT(h->sites, h->site_count, h->site_room);
-    *s = (struct site){.allocations = number(v, "allocations"),
-                       .bytes = number(v, "bytes"),
-                       .peak_blocks = number(v, "peak_blocks"),
-                       .peak_bytes = number(v, "peak_bytes"),
-                       .live_blocks = number(v, "live_blocks"),
-                       .live_bytes = number(v, "live_bytes"),
-                       .stack = h->frame_count};
-    for (const char *at = NULL; kp_jsonvalue_element(stack, &at, &frame); s->stack_n++)
-        *KP_KINETO_NEXT(h->frames, h->frame_count, h->frame_room) = text_keep(h, frame);
+    struct kp_profile *const p = h->p;
+    const char *const end = strstr(text, "): "), *const plus = strrchr(text, '+'), *bracket = end;
+    while (bracket && bracket > text && *bracket != '(') bracket--;
+    if (bracket && bracket > text) {
+        *KP_KINETO_NEXT(p->places, p->places_n, p->places_cap) = (struct kp_profile_place){
+            .function = text_number(h, end + 3, strlen(end + 3)),
+            .file = text_number(h, text, (size_t)(bracket - text)),
+            .line = (uint32_t)strtoul(bracket + 1, NULL, 10),
+        };
+        return (struct kp_profile_address){
+            .module = text_number(h, "Python", strlen("Python")),
+            .at = (uint32_t)p->places_n - 1,
+            .n = 1,
+        };
+    }
+    return (struct kp_profile_address){.offset = strtoull(plus ? plus + 1 : text, NULL, 16),
+                                       .module = plus ? text_number(h, text, (size_t)(plus - text)) : 0};
 }
 
-static void lists_fini(struct heap_lists *h)
+/* The number of a frame's address. */
+static uint32_t address_number(struct heap_object *h, struct kp_jsonvalue v)
 {
+    struct kp_profile *const p = h->p;
+    h->plain[0] = 0;
+    if (kp_jsonvalue_is_string(v)) (void)kp_jsonvalue_text(h->plain, v.bytes + 4, v);
+    if (!h->plain[0]) memcpy(h->plain, "?", 2);
+    const uint32_t id = kp_strings_put(h->frames, h->plain, strlen(h->plain));
+    if (id > p->addresses_n) {
+        const struct kp_profile_address a = address_read(h, h->plain);
+        *KP_KINETO_NEXT(p->addresses, p->addresses_n, p->addresses_cap) = a;
+    }
+    return id;
+}
+
+/* Adds the frames of a stack, innermost first. The number of the innermost; 0: no frame. */
+static uint32_t stack_read(struct heap_object *h, struct kp_jsonvalue stack)
+{
+    struct kp_profile *const p = h->p;
+    const uint32_t first = (uint32_t)p->frames_n + 1;
+    struct kp_jsonvalue v;
+    for (const char *at = NULL; kp_jsonvalue_element(stack, &at, &v);) {
+        const uint32_t address = address_number(h, v);
+        *KP_KINETO_NEXT(p->frames, p->frames_n, p->frames_cap) = (struct kp_profile_frame){address, 0};
+        if (p->frames_n > first) p->frames[p->frames_n - 2].around = (uint32_t)p->frames_n;
+    }
+    return p->frames_n < first ? 0 : first;
+}
+
+static struct kp_profile_site sums_read(struct kp_jsonvalue v)
+{
+    return (struct kp_profile_site){.allocations = number(v, "allocations"),
+                                    .bytes = number(v, "bytes"),
+                                    .peak_blocks = number(v, "peak_blocks"),
+                                    .peak_bytes = number(v, "peak_bytes"),
+                                    .live_blocks = number(v, "live_blocks"),
+                                    .live_bytes = number(v, "live_bytes")};
+}
+
+/* The first file of a path counts. */
+static void module_read(struct heap_object *h, struct kp_jsonvalue v)
+{
+    struct kp_profile *const p = h->p;
+    const struct kp_jsonvalue path = kp_jsonvalue_member(v, "path"), build = kp_jsonvalue_member(v, "build_id");
+    if (!kp_jsonvalue_is_string(path) || !kp_jsonvalue_is_string(build)) return;
+    (void)kp_jsonvalue_text(h->plain, path.bytes + 4, path);
+    const uint32_t number = text_number(h, h->plain, strlen(h->plain));
+    while (p->builds_n < number) *KP_KINETO_NEXT(p->builds, p->builds_n, p->builds_cap) = NULL;
+    (void)kp_jsonvalue_text(h->plain, build.bytes + 4, build);
+    if (number && !p->builds[number - 1]) p->builds[number - 1] = kp_kineto_copy(h->plain);
+}
+
+static void object_fini(struct heap_object *h)
+{
+    kp_profile_close(h->p);
+    kp_strings_close(h->texts);
+    kp_strings_close(h->frames);
     free(h->plain);
-    free(h->frames);
-    free(h->sites);
-    free(h->modules);
 }
 
 /* False: the text is no JSON. */
-static bool lists_read(struct heap_lists *h, const char *text)
+static bool object_parse(struct heap_object *h, const char *text, const char *installed)
 {
-    const size_t bytes = strlen(text);
     size_t offset;
     const char *why;
     struct kp_jsonvalue v;
-    *h = (struct heap_lists){.object = {text, bytes}};
-    if (kp_jsonread_check(text, bytes, &offset, &why) != 0) return false;
-    h->plain = kp_kineto_room(bytes + 8, 1);
-    const struct kp_jsonvalue sites = kp_jsonvalue_member(h->object, "sites");
-    const struct kp_jsonvalue modules = kp_jsonvalue_member(h->object, "modules");
+    *h = (struct heap_object){.text = {text, strlen(text)}};
+    if (kp_jsonread_check(text, h->text.bytes, &offset, &why) != 0) return false;
+    h->plain = kp_kineto_room(h->text.bytes + 8, 1);
+    h->texts = kp_strings_open();
+    h->frames = kp_strings_open();
+    struct kp_profile *const p = h->p = kp_kineto_zeros(1, sizeof *p);
+    const struct kp_jsonvalue sites = kp_jsonvalue_member(h->text, "sites");
+    const struct kp_jsonvalue modules = kp_jsonvalue_member(h->text, "modules");
+    p->installed = kp_kineto_copy(installed);
+    p->total = sums_read(h->text);
     h->is_traced = sites.at && *sites.at == '[';
-    for (const char *at = NULL; kp_jsonvalue_element(sites, &at, &v);) site_read(h, v);
-    for (const char *at = NULL; kp_jsonvalue_element(modules, &at, &v);) {
-        struct heap_module *const m = KP_KINETO_NEXT(h->modules, h->module_count, h->module_room);
-        m->path = text_keep(h, kp_jsonvalue_member(v, "path"));
-        m->build_id = text_keep(h, kp_jsonvalue_member(v, "build_id"));
+    for (const char *at = NULL; kp_jsonvalue_element(modules, &at, &v);) module_read(h, v);
+    for (const char *at = NULL; kp_jsonvalue_element(sites, &at, &v);) {
+        struct kp_profile_site *const s = KP_KINETO_NEXT(p->sites, p->sites_n, p->sites_cap);
+        *s = sums_read(v);
+        s->frame = stack_read(h, kp_jsonvalue_member(v, "stack"));
     }
     return true;
 }
 
-KP_ORDER_DOWN(by_live, struct site, live_bytes)
+KP_ORDER_DOWN(by_live, struct kp_profile_site, live_bytes)
 
-KP_ORDER_DOWN(by_kept, struct site, kept_bytes)
+KP_ORDER_DOWN(by_kept, struct kp_profile_site, kept_bytes)
 
-KP_ORDER_DOWN(by_peak, struct site, peak_bytes)
+KP_ORDER_DOWN(by_peak, struct kp_profile_site, peak_bytes)
 
-KP_ORDER_DOWN(by_count, struct site, allocations)
+KP_ORDER_DOWN(by_count, struct kp_profile_site, allocations)
 
 /* ---- frames ---- */
 
 struct view {
     FILE *out;
-    const struct kp_places *places;   /* NULL: none */
-    const struct heap_lists *heap;    /* NULL: the profile alone */
-    const struct kp_profile *profile; /* NULL: the trace alone */
-    const char *installed;            /* what the trace lists, or NULL */
+    const struct kp_places *places; /* NULL: none */
+    const struct kp_profile *profile;
+    bool is_of_trace; /* the profile is the trace's object, which has frames of Python as text */
 };
-
-/*
- * Finds the functions at FILE+0xOFFSET, a return address. Of several files of that path the first with a result counts.
- */
-static int places_find(const struct view *v, const char *text, struct kp_place *of, char *path, size_t path_bytes)
-{
-    const char *plus = strrchr(text, '+');
-    const size_t n = v->heap ? v->heap->module_count : 0;
-    int found = 0;
-    if (!v->places || !plus || plus == text) return 0;
-    snprintf(path, path_bytes, "%.*s", (int)(plus - text), text);
-    const uint64_t offset = strtoull(plus + 1, NULL, 16);
-    for (size_t i = 0; i < n && i < MODULES_MOST && !found && offset; i++) {
-        const char *its = v->heap->modules[i].path, *id = v->heap->modules[i].build_id;
-        struct kp_frame frame = {.path = path, .offset = offset};
-        if (!its || !id || strcmp(its, path) != 0 || strlen(id) >= sizeof frame.build_id) continue;
-        snprintf(frame.build_id, sizeof frame.build_id, "%s", id);
-        found = v->places->find(v->places->context, &frame, offset - 1, of, PLACES_MOST);
-    }
-    return found;
-}
 
 static const char *name_of(const struct view *v, const struct kp_place *place, char *out, size_t bytes)
 {
@@ -250,14 +273,6 @@ static void places_print(const struct view *v, const struct kp_place *of, int n,
     if (!n) kp_plain_fmt(v->out, "        %s\n", text);
 }
 
-static void frame_print(const struct view *v, const char *text)
-{
-    struct kp_place of[PLACES_MOST];
-    char path[NAME_BYTES];
-    const int n = places_find(v, text, of, path, sizeof path);
-    places_print(v, of, n, path, text);
-}
-
 /* A profile's address: by debug files, else by the name that the profile has. */
 static void address_print(const struct view *v, const struct kp_profile_address *a)
 {
@@ -266,18 +281,18 @@ static void address_print(const struct view *v, const struct kp_profile_address 
     char text[NAME_BYTES];
     const char *path = kp_profile_text(p, a->module);
     int n = v->places ? kp_profile_places(p, a, v->places, of, PLACES_MOST) : 0;
+    snprintf(text, sizeof text, "%s%s0x%llx", path, *path ? "+" : "", (unsigned long long)a->offset);
     if (v->places && n <= 0 && a->n && p->places[a->at].function) {
         of[0] = (struct kp_place){.function = kp_profile_text(p, p->places[a->at].function)};
         n = 1;
     }
     if (kp_profile_is_python(p, a)) {
         const struct kp_profile_place *place = &p->places[a->at];
-        of[0] = (struct kp_place){.function = kp_profile_text(p, place->function),
-                                  .file = kp_profile_text(p, place->file),
-                                  .line = place->line};
-        n = 1;
+        const char *const function = kp_profile_text(p, place->function), *const file = kp_profile_text(p, place->file);
+        of[0] = (struct kp_place){.function = function, .file = file, .line = place->line};
+        n = !v->is_of_trace;
+        if (v->is_of_trace) snprintf(text, sizeof text, "%s(%u): %s", file, place->line, function);
     }
-    snprintf(text, sizeof text, "%s%s0x%llx", path, *path ? "+" : "", (unsigned long long)a->offset);
     places_print(v, of, n > 0 ? n : 0, path, text);
 }
 
@@ -300,11 +315,6 @@ struct stack_shown {
     size_t most, n, python, left_out; /* left_out: since the last that was shown */
 };
 
-static struct stack_shown shown_begin(bool has_own_line)
-{
-    return (struct stack_shown){.most = has_own_line && !shows_interpreter ? FRAMES_BESIDE : FRAMES_SHOWN};
-}
-
 static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
 {
     const bool is = s->n++ < s->most || (is_python && s->python < s->most);
@@ -313,14 +323,6 @@ static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
     if (!is || !s->left_out) return is;
     fprintf(out, "        (%zu left out)\n", s->left_out);
     s->left_out = 0;
-    return true;
-}
-
-/* The program's own line comes first, since it may lie far out, around functions of the interpreter. False: not own. */
-static bool own_line_print(const struct view *v, const char *function, const char *file, unsigned long line)
-{
-    if (!kp_ownline_is_file(v->profile ? v->profile->installed : v->installed, file)) return false;
-    kp_plain_fmt(v->out, "        your line: %s at %s:%lu\n", function, file, line);
     return true;
 }
 
@@ -333,14 +335,17 @@ static void folded_print(FILE *out, struct kp_heapfold *fold, struct stack_shown
         fprintf(out, "        [interpreter, %zu frame%s]\n", n, kp_units_s(n));
 }
 
-static void profile_stack_print(const struct view *v, uint32_t frame)
+/* The program's own line comes first, since it may lie far out, around functions of the interpreter. */
+static void stack_print(const struct view *v, uint32_t frame)
 {
     const struct kp_profile *p = v->profile;
     struct kp_heapfold fold = {.is_all = shows_interpreter};
     const bool of_python = kp_profile_has_python(p, frame);
     const struct kp_profile_place *own = kp_profile_own_line(p, frame);
-    struct stack_shown shown = shown_begin(
-        own && own_line_print(v, kp_profile_text(p, own->function), kp_profile_text(p, own->file), own->line));
+    struct stack_shown shown = {.most = own && !shows_interpreter ? FRAMES_BESIDE : FRAMES_SHOWN};
+    if (own)
+        kp_plain_fmt(v->out, "        your line: %s at %s:%u\n", kp_profile_text(p, own->function),
+                     kp_profile_text(p, own->file), own->line);
     if (!frame) fprintf(v->out, "        call stack not known\n");
     for (; frame; frame = p->frames[frame - 1].around) {
         const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
@@ -356,182 +361,105 @@ static void profile_stack_print(const struct view *v, uint32_t frame)
 
 void kp_heapview_stack(FILE *out, const struct kp_profile *p, const struct kp_places *places, uint32_t frame)
 {
-    profile_stack_print(&(struct view){.out = out, .places = places, .profile = p}, frame);
-}
-
-/* "file.py(12): f" among the frames. */
-static bool stack_own_line(const struct view *v, const char *const *frames, size_t n)
-{
-    char file[NAME_BYTES];
-    for (size_t i = 0; i < n; i++) {
-        const char *frame = frames[i];
-        const char *end = frame ? strstr(frame, "): ") : NULL, *bracket = end;
-        while (bracket && bracket > frame && *bracket != '(') bracket--;
-        if (!bracket || bracket == frame) continue;
-        snprintf(file, sizeof file, "%.*s", (int)(bracket - frame), frame);
-        if (own_line_print(v, end + 3, file, strtoul(bracket + 1, NULL, 10))) return true;
-    }
-    return false;
-}
-
-static bool is_python_text(const char *frame) { return frame && strstr(frame, "): ") != NULL; }
-
-/* As kp_heapfold_take, of FILE+0xOFFSET. */
-static bool text_fold(const struct view *v, struct kp_heapfold *fold, const char *frame)
-{
-    struct kp_place of[PLACES_MOST];
-    char path[NAME_BYTES];
-    const char *plus = strrchr(frame, '+');
-    const int n = places_find(v, frame, of, path, sizeof path);
-    if (!plus) return false;
-    snprintf(path, sizeof path, "%.*s", (int)(plus - frame), frame);
-    return kp_heapfold_take(fold, path, n > 0 ? of[n - 1].function : NULL);
-}
-
-static void stack_print(const struct view *v, const struct site *site)
-{
-    const size_t n = site->stack_n;
-    const char *const *const frames = n ? v->heap->frames + site->stack : NULL;
-    struct kp_heapfold fold = {.is_all = shows_interpreter};
-    bool of_python = false;
-    for (size_t i = 0; i < n && !of_python; i++) of_python = is_python_text(frames[i]);
-    struct stack_shown shown = shown_begin(stack_own_line(v, frames, n));
-    for (size_t i = 0; i < n; i++) {
-        const char *frame = frames[i] ? frames[i] : "?";
-        const bool is_python = is_python_text(frame);
-        if (!is_python && text_fold(v, &fold, frame)) continue;
-        folded_print(v->out, &fold, &shown, of_python);
-        if (is_python) kp_heapfold_pass(&fold);
-        if (is_shown(&shown, v->out, is_python)) frame_print(v, frame);
-    }
-    folded_print(v->out, &fold, &shown, of_python);
-    if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
-    if (!n) fprintf(v->out, "        call stack not known\n");
+    stack_print(&(struct view){.out = out, .places = places, .profile = p}, frame);
 }
 
 /* ---- tables ---- */
 
 enum column { KEPT, LIVE, PEAK, ALL };
 
-static void table_print(const struct view *v, const char *title, struct site *sites, size_t n, enum column column,
+static void table_print(const struct view *v, const char *title, struct kp_profile_site *sites, enum column column,
                         long row_limit)
 {
     static int (*const orders[])(const void *, const void *) = {by_kept, by_live, by_peak, by_count};
-    size_t rows = row_limit < 0 ? n : (size_t)row_limit, shown = 0, left = 0;
+    const size_t n = v->profile->sites_n, rows = row_limit < 0 ? n : (size_t)row_limit;
+    size_t shown = 0, left = 0;
     FILE *out = v->out;
     if (n) qsort(sites, n, sizeof *sites, orders[column]);
     fprintf(out, "\n%s\n", title);
     for (size_t i = 0; i < n; i++) {
-        const struct site *s = &sites[i];
-        const long long of_bytes[] = {s->kept_bytes, s->live_bytes, s->peak_bytes, s->bytes};
-        const long long of_blocks[] = {s->kept_blocks, s->live_blocks, s->peak_blocks, s->allocations};
-        const long long bytes = of_bytes[column], blocks = of_blocks[column];
+        const struct kp_profile_site *s = &sites[i];
+        const uint64_t of_bytes[] = {s->kept_bytes, s->live_bytes, s->peak_bytes, s->bytes};
+        const uint64_t of_blocks[] = {s->kept_blocks, s->live_blocks, s->peak_blocks, s->allocations};
+        const uint64_t blocks = of_blocks[column];
         if (!blocks) continue;
         if (shown == rows) {
             left++;
             continue;
         }
-        fprintf(out, "    %s in %lld block%s\n", kp_units_size(bytes), blocks, kp_units_s((uint64_t)blocks));
-        if (v->profile) profile_stack_print(v, s->frame);
-        else stack_print(v, s);
+        fprintf(out, "    %s in %lld block%s\n", kp_units_size((int64_t)of_bytes[column]), (long long)blocks,
+                kp_units_s(blocks));
+        stack_print(v, s->frame);
         shown++;
     }
     if (left) fprintf(out, "    and %zu more call stack%s: -n 0 shows all\n", left, kp_units_s(left));
     if (!shown) fprintf(out, "    none\n");
 }
 
-static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
-{
-    struct site *sites = kp_kineto_room(p->sites_n + 1, sizeof *sites);
-    *n = p->sites_n;
-    for (size_t i = 0; i < *n; i++) {
-        const struct kp_profile_site *s = &p->sites[i];
-        sites[i] = (struct site){.allocations = (long long)s->allocations,
-                                 .bytes = (long long)s->bytes,
-                                 .peak_blocks = (long long)s->peak_blocks,
-                                 .peak_bytes = (long long)s->peak_bytes,
-                                 .live_blocks = (long long)s->live_blocks,
-                                 .live_bytes = (long long)s->live_bytes,
-                                 .kept_blocks = (long long)s->kept_blocks,
-                                 .kept_bytes = (long long)s->kept_bytes,
-                                 .frame = s->frame};
-    }
-    return sites;
-}
-
-static void tables_print(const struct view *v, struct site *sites, size_t n, long row_limit)
+static void tables_print(const struct view *v, long row_limit)
 {
     const struct kp_profile *p = v->profile;
-    const bool has_leaks = p && p->steps_n > 1;
+    const bool has_leaks = p->steps_n > 1;
     const long rows = row_limit ? row_limit : has_leaks ? FEWER_ROWS : FEW_ROWS;
-    if (p) kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
+    struct kp_profile_site *const sites = kp_kineto_room(p->sites_n + 1, sizeof *sites); /* each table sorts them */
+    if (p->sites_n) memcpy(sites, p->sites, p->sites_n * sizeof *sites);
+    kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
     if (has_leaks) fprintf(v->out, "what the steps left, without the start-up: kprof memory --leaks\n");
-    if (p && p->is_python_over) {
+    if (p->is_python_over) {
         fprintf(v->out, "before Python freed what the program kept: %s in %llu block%s\n",
                 kp_units_size((int64_t)p->total.kept_bytes), (unsigned long long)p->total.kept_blocks,
                 kp_units_s(p->total.kept_blocks));
-        table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
+        table_print(v, "what the program kept until Python ended, most bytes first:", sites, KEPT, rows);
     }
-    table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
-    table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
-    table_print(v, "most allocations, all of the window:", sites, n, ALL, rows);
+    table_print(v, "still there at the end, most bytes first:", sites, LIVE, rows);
+    table_print(v, "there at the peak, most bytes first:", sites, PEAK, rows);
+    table_print(v, "most allocations, all of the window:", sites, ALL, rows);
+    free(sites);
+}
+
+static void head_print(FILE *out, const struct kp_profile_site *t, uint64_t frees)
+{
+    fprintf(out, "host heap: %lld allocation%s of %s in all, %lld free%s\n", (long long)t->allocations,
+            kp_units_s(t->allocations), kp_units_size((int64_t)t->bytes), (long long)frees, kp_units_s(frees));
+}
+
+static void peak_print(FILE *out, const struct kp_profile_site *t)
+{
+    fprintf(out, "peak: %s; at the end %s in %lld block%s are still there", kp_units_size((int64_t)t->peak_bytes),
+            kp_units_size((int64_t)t->live_bytes), (long long)t->live_blocks, kp_units_s(t->live_blocks));
 }
 
 void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places)
 {
-    const struct view v = {.out = out, .places = places, .profile = p};
-    const struct kp_profile_site *t = &p->total;
-    const uint64_t frees = t->allocations - t->live_blocks;
-    size_t n;
-    struct site *sites = sites_of_profile(p, &n);
-    fprintf(out, "host heap: %llu allocation%s of %s in all, %llu free%s\n", (unsigned long long)t->allocations,
-            kp_units_s(t->allocations), kp_units_size((int64_t)t->bytes), (unsigned long long)frees, kp_units_s(frees));
-    fprintf(out, "peak: %s; at the end %s in %llu block%s are still there\n", kp_units_size((int64_t)t->peak_bytes),
-            kp_units_size((int64_t)t->live_bytes), (unsigned long long)t->live_blocks, kp_units_s(t->live_blocks));
-    tables_print(&v, sites, n, row_limit);
-    free(sites);
+    head_print(out, &p->total, p->total.allocations - p->total.live_blocks);
+    peak_print(out, &p->total);
+    fputc('\n', out);
+    tables_print(&(struct view){.out = out, .places = places, .profile = p}, row_limit);
 }
 
-static void head_print(FILE *out, struct kp_jsonvalue object)
+/* Totals are those of the object, also where the tables are of the profile beside the trace. */
+static void object_print(const struct view *v, const struct heap_object *h, long row_limit)
 {
-    const long long allocations = number(object, "allocations"), frees = number(object, "frees");
-    fprintf(out, "host heap: %lld allocation%s of %s in all, %lld free%s\n", allocations,
-            kp_units_s((uint64_t)allocations), kp_units_size(number(object, "bytes")), frees,
-            kp_units_s((uint64_t)frees));
-}
-
-static void peak_print(FILE *out, struct kp_jsonvalue object)
-{
-    const long long live = number(object, "live_blocks"), older = number(object, "unknown_frees"),
-                    lost = number(object, "unkept_blocks");
-    fprintf(out, "peak: %s; at the end %s in %lld block%s are still there; ",
-            kp_units_size(number(object, "peak_bytes")), kp_units_size(number(object, "live_bytes")), live,
-            kp_units_s((uint64_t)live));
-    fprintf(out, "%lld free%s of blocks taken before\n", older, kp_units_s((uint64_t)older));
+    const struct kp_profile_site *const total = &h->p->total;
+    const size_t n = h->p->sites_n;
+    const uint64_t older = number(h->text, "unknown_frees"), lost = number(h->text, "unkept_blocks"),
+                   stacks = number(h->text, "call_stacks");
+    FILE *out = v->out;
+    head_print(out, total, number(h->text, "frees"));
+    if (!h->is_traced) {
+        fprintf(out, "it grew by %s; record with kprof run --malloc trace for peak and leaks\n",
+                kp_units_size((int64_t)total->live_bytes));
+        return;
+    }
+    peak_print(out, total);
+    fprintf(out, "; %lld free%s of blocks taken before\n", (long long)older, kp_units_s(older));
     if (lost)
         fprintf(out, "%lld block%s could not be followed: counted as allocations, but not at the peak or at the end\n",
-                lost, kp_units_s((uint64_t)lost));
-}
-
-static void object_print(const struct view *v, long row_limit)
-{
-    const struct kp_jsonvalue object = v->heap->object;
-    FILE *out = v->out;
-    size_t n = v->heap->site_count;
-    struct site *of_profile = v->profile ? sites_of_profile(v->profile, &n) : NULL;
-    struct site *sites = v->profile ? of_profile : v->heap->sites;
-    head_print(out, object);
-    if (!v->heap->is_traced)
-        fprintf(out, "it grew by %s; record with kprof run --malloc trace for peak and leaks\n",
-                kp_units_size(number(object, "live_bytes")));
-    if (v->heap->is_traced) {
-        peak_print(out, object);
-        tables_print(v, sites, n, row_limit);
-        if (!v->profile && number(object, "call_stacks") > (long long)n)
-            fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.zst beside it has all\n", n,
-                    number(object, "call_stacks"));
-    }
-    free(of_profile);
+                (long long)lost, kp_units_s(lost));
+    tables_print(v, row_limit);
+    if (v->is_of_trace && (int64_t)stacks > (int64_t)n)
+        fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.zst beside it has all\n", n,
+                (long long)stacks);
 }
 
 /*
@@ -568,58 +496,48 @@ KP_FIELDS(place, struct json_place, PLACE)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Each frame of all sites once. The caller frees the list. */
-static const char **frames_list(const struct heap_lists *h, size_t *n)
-{
-    const char **of = kp_kineto_room(h->frame_count + 1, sizeof *of);
-    size_t all = 0;
-    *n = 0;
-    for (size_t i = 0; i < h->frame_count; i++)
-        if (h->frames[i]) of[all++] = h->frames[i];
-    if (all) qsort(of, all, sizeof *of, by_text);
-    for (size_t i = 0; i < all; i++)
-        if (!*n || strcmp(of[*n - 1], of[i]) != 0) of[(*n)++] = of[i];
-    return of;
-}
-
 /* Writes "kprof_frames" with a member for each FILE+0xOFFSET: its functions, innermost first. */
-static void frames_json(struct kp_jsonout *j, const struct view *v)
+static void frames_json(struct kp_jsonout *j, const struct view *v, struct kp_strings *frames)
 {
+    const size_t n = kp_strings_count(frames) - 1;
+    const char **of_name = kp_kineto_room(n + 1, sizeof *of_name);
     struct kp_place of[PLACES_MOST];
-    char path[NAME_BYTES];
-    size_t n;
-    const char **frames = frames_list(v->heap, &n);
+    for (uint32_t id = 1; id <= n; id++) of_name[id - 1] = kp_strings_get(frames, id);
+    if (n) qsort(of_name, n, sizeof *of_name, by_text);
     kp_jsonout_open(j, "kprof_frames", '{');
     for (size_t i = 0; i < n; i++) {
-        const int places = places_find(v, frames[i], of, path, sizeof path);
+        const uint32_t address = kp_strings_put(frames, of_name[i], strlen(of_name[i]));
+        const int places =
+            kp_profile_places(v->profile, &v->profile->addresses[address - 1], v->places, of, PLACES_MOST);
         if (!places) continue;
         kp_jsonout_line(j);
-        kp_jsonout_open(j, frames[i], '[');
+        kp_jsonout_open(j, of_name[i], '[');
         for (int k = 0; k < places; k++) kp_fields_put(j, NULL, &place_fields, &(struct json_place){v, of[k]});
         kp_jsonout_close(j, ']');
     }
     kp_jsonout_close(j, '}');
-    free(frames);
+    free(of_name);
 }
 
-static void object_json(const struct view *v, const char *text)
+static void object_json(const struct view *v, const struct heap_object *h)
 {
     struct kp_jsonout *const j = KP_JSONOUT(v->out);
     kp_jsonout_key(j, "kprof_heap");
-    kp_plain_json_raw(v->out, text);
-    if (v->places) frames_json(j, v);
+    kp_plain_json_raw(v->out, h->text.at);
+    if (v->places) frames_json(j, v, h->frames);
 }
 
 bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
                        const struct kp_places *places, const struct kp_profile *profile, const char *installed)
 {
     char *const text = object_read(from);
-    struct heap_lists heap = {.plain = NULL};
-    const bool is_there = text && is_ours(text) && lists_read(&heap, text);
-    const struct view v = {out, places, &heap, profile, installed};
-    if (is_there && as_json) object_json(&v, text);
-    else if (is_there) object_print(&v, row_limit);
-    lists_fini(&heap);
+    struct heap_object h = {.plain = NULL};
+    const bool is_there = text && is_ours(text) && object_parse(&h, text, installed);
+    const bool is_of_trace = as_json || !profile;
+    const struct view v = {out, places, is_of_trace ? h.p : profile, is_of_trace};
+    if (is_there && as_json) object_json(&v, &h);
+    else if (is_there) object_print(&v, &h, row_limit);
+    object_fini(&h);
     free(text);
     return is_there;
 }
