@@ -21,5 +21,4 @@ static bool attach(void)
     return false;
 }
 
-const struct kp_source kp_calltrace_source = {
-    .name = "symbols", .setup = setup, .attach = attach};
+const struct kp_source kp_calltrace_source = {.name = "symbols", .setup = setup, .attach = attach};

@@ -114,7 +114,7 @@ def test_an_abort_is_told_at_its_line(tmp_path, torch_double):
 SINCE = "some time after step 3, the last that was recorded"
 WITHOUT = f"the program (process N) ended without an exit (killed, or by os._exit) {SINCE}"
 PLANTED = 'the program (process N) ended by ValueError "a planted one"%s at ends_alone.py:LINE %s, after step 4'
-CLOSED = 0.5  # seconds: kprof-tick closes a window that is over within a twentieth of one
+CLOSED = 2.0  # seconds until a window behind has its trace, also on a busy machine
 BEHIND = {  # the window was over: by what the program, or where kprof run watches its parent, wrote
     "plain": (GOOD, None),
     "three": ("the program (process N) ended by exit status 3 at ends_alone.py:N <lambda> after step 4", None),

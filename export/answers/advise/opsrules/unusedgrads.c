@@ -306,7 +306,6 @@ static const char *line_of(const struct grads *g)
 static void grads_tell(struct grads *g, const uint8_t *marks)
 {
     struct kp_costrules *const x = g->x;
-    struct kp_cost cost = kp_cost_open(x);
     struct kp_cost_rule rule = {0.10, g->is_sure ? 0 : KP_RULE_MILD, "gradients-unused", "", ""};
     const char *const line = line_of(g);
     rule.what = KP_TEXT("backward computes gradients of %zu parameter%s that no optimizer updates in these steps, and "
@@ -315,8 +314,7 @@ static void grads_tell(struct grads *g, const uint8_t *marks)
                         g->is_sure ? "" : "; at most this is saved");
     rule.change = g->is_sure ? KP_TEXT(CURE, "or run it under torch.no_grad()")
                              : KP_TEXT(CURE, "or, where nothing trained lies before it, run it under torch.no_grad()");
-    kp_cost_add_marked(&cost, marks, true);
-    struct kp_finding *const told = kp_cost_tell(&cost, &rule);
+    struct kp_finding *const told = kp_cost_tell_marked(x, &rule, marks, true);
     if (!told || !line) return;
     told->line = line;
     told->also_line = NULL;
