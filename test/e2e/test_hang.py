@@ -312,7 +312,9 @@ def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_pa
 def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, tmp_path):
     job = Job(programs, tmp_path, "python", 1, size=2, KPROF_HANG="2s", KPROF_CONTROL=0, KPROF_SCHEDULE="active=1000000")
     until(lambda: len(list(tmp_path.glob("hang-*.json"))) == 2)
-    assert harness.cli("why", tmp_path).stdout == "rank 0 still runs\n  rank 1 still runs\n"
+    stuck = f"  it is stuck: rank 0 waits in gloo:all_reduce for rank 1, which is at ends.py:{line_of('python')} sleeps"
+    first, now, second = harness.cli("why", tmp_path).stdout.splitlines()
+    assert (first, now.startswith(stuck), second) == ("rank 0 still runs", True, "  rank 1 still runs"), now
     for rank in job.ranks:
         rank.kill()
         rank.wait()
