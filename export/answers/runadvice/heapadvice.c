@@ -29,20 +29,12 @@ struct leaving {          /* a line of the program; where none is known, the fun
     size_t steps;
 };
 
-static int place_order(const struct leaving *x, const struct leaving *y)
+static bool is_place(const struct leaving *a, const struct leaving *b)
 {
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
-    if (x->line) return 0;
-    return (x->innermost > y->innermost) - (x->innermost < y->innermost);
+    return a->line == b->line && (a->line || a->innermost == b->innermost);
 }
 
-static int step_order(const void *a, const void *b)
-{
-    const struct leaving *x = a, *y = b;
-    const int order = place_order(x, y);
-    return order ? order : (x->step > y->step) - (x->step < y->step);
-}
-
+KP_ORDERED(step_order, struct leaving, KP_UP(line) if (!x->line){KP_UP(innermost)} KP_UP(step))
 KP_ORDER_DOWN(most_first, struct leaving, bytes)
 
 static struct leaving leaving_of(const struct kp_profile *p, const struct kp_profile_leak *leak)
@@ -70,7 +62,7 @@ static struct leaving *leaving_list(const struct kp_profile *p, size_t from, siz
     *count = 0;
     for (size_t i = 0; i < n; i++) {
         struct leaving *last = *count ? &of[*count - 1] : NULL;
-        if (!last || place_order(last, &of[i]) != 0) {
+        if (!last || !is_place(last, &of[i])) {
             of[*count] = of[i];
             of[(*count)++].steps = 1;
             continue;

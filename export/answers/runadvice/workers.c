@@ -63,10 +63,13 @@ static char *children_find(char *folder, size_t bytes, const char *trace_path)
     return kp_advised_newest(folder);
 }
 
-/* A finding about data that workers load, and a step waits for. */
-static bool is_of_workers(const struct kp_finding *f)
+/* The finding about data that workers load, and a step waits for; NULL: there is none. */
+static struct kp_finding *finding_of(struct kp_advice *a)
 {
-    return !f->is_of_main && strcmp(f->id, "data-loading") == 0 && f->where && strstr(f->where, "_MultiProcessing");
+    for (struct kp_finding *f = a->findings; f < a->findings + a->count; f++)
+        if (!f->is_of_main && strcmp(f->id, "data-loading") == 0 && f->where && strstr(f->where, "_MultiProcessing"))
+            return f;
+    return NULL;
 }
 
 static void lead_put(FILE *out, const char *before, const char *folder)
@@ -178,14 +181,10 @@ static void lines_print(FILE *out, struct worker *w)
 
 static void change_set(struct kp_advised *a, const char *text)
 {
-    struct kp_strings *const strings = a->trace->strings;
-    for (size_t i = 0; i < a->advice.count; i++) {
-        struct kp_finding *f = &a->advice.findings[i];
-        if (!is_of_workers(f)) continue;
-        char all[6 * TEXT_BYTES];
-        snprintf(all, sizeof all, "%s%s%s", f->first ? f->first : "", f->first ? " " : "", text);
-        f->change = kp_strings_keep(strings, all);
-    }
+    struct kp_finding *const f = finding_of(&a->advice);
+    char all[6 * TEXT_BYTES];
+    snprintf(all, sizeof all, "%s%s%s", f->first ? f->first : "", f->first ? " " : "", text);
+    f->change = kp_strings_keep(a->trace->strings, all);
 }
 
 /* "Make an item cheaper", at the line that costs most. */
@@ -196,15 +195,8 @@ static const char *cheaper_text(const struct worker *w, char *room, size_t bytes
     return room;
 }
 
-/* What a step waits for its workers at most. */
-static double waited_ns(const struct kp_advised *a)
-{
-    double ns = 0;
-    for (size_t i = 0; i < a->advice.count; i++)
-        if (is_of_workers(&a->advice.findings[i]) && a->advice.findings[i].step_ns > ns)
-            ns = a->advice.findings[i].step_ns;
-    return ns;
-}
+/* What a step waits for its workers. */
+static double waited_ns(struct kp_advised *a) { return finding_of(&a->advice)->step_ns; }
 
 /* Cores that the training takes while it does not wait for its workers: at most its threads. */
 static double training_cores(const struct kp_advised *a, long cores)
@@ -340,28 +332,20 @@ static bool is_core_the_wait(const struct kp_advised *a, const struct worker *w)
            kp_summary_core_waited(w->trace) >= KP_CORE_WAITED_HALF && idle_share(w) >= SHARE_ALL_IDLE;
 }
 
-static void findings_drop(FILE *out, struct kp_advised *a, const struct worker *w)
+static void finding_drop(FILE *out, struct kp_advised *a, const struct worker *w)
 {
-    struct kp_advice *const advice = &a->advice;
     fprintf(out,
             "    worker  is idle, and it has no CPU core for %.0f %% of the time that it wants one. The %.1f ms per "
             "step in next() of the DataLoader are no finding: see them on a free machine\n",
             100 * kp_summary_core_waited(w->trace), waited_ns(a) / 1e6);
-    for (size_t i = advice->count; i-- > 0;)
-        if (is_of_workers(&advice->findings[i])) kp_finding_drop(advice, &advice->findings[i]);
+    kp_finding_drop(&a->advice, finding_of(&a->advice));
 }
 
 /* All of them wait for work, and the training for them. */
 static void idle_tell(FILE *out, struct kp_advised *a, const struct worker *w)
 {
-    bool is_bursty = false;
-    if (is_core_the_wait(a, w)) {
-        findings_drop(out, a, w);
-        return;
-    }
-    for (size_t i = 0; i < a->advice.count; i++)
-        is_bursty |= is_of_workers(&a->advice.findings[i]) && a->advice.findings[i].is_bursty;
-    if (is_bursty)
+    if (is_core_the_wait(a, w)) finding_drop(out, a, w);
+    else if (finding_of(&a->advice)->is_bursty)
         change_set(a, "Prefetch more (prefetch_factor=N), as the workers wait for work most of their time: a slow "
                       "batch holds up those behind it, which are ready. Or take them as they are ready: "
                       "DataLoader(..., in_order=False), torch 2.6 and later. More workers help less.");
@@ -475,18 +459,11 @@ static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, co
     worker_close(&w);
 }
 
-static bool waits_for_them(const struct kp_advised *a)
-{
-    for (size_t i = 0; i < a->advice.count; i++)
-        if (is_of_workers(&a->advice.findings[i])) return true;
-    return false;
-}
-
 bool kp_workers_defer(struct kp_advised *a, const char *trace_path)
 {
     char folder[4200];
     struct stat st;
-    char *const path = waits_for_them(a) ? children_find(folder, sizeof folder, trace_path) : NULL;
+    char *const path = finding_of(&a->advice) ? children_find(folder, sizeof folder, trace_path) : NULL;
     const bool is_large = path && stat(path, &st) == 0 && st.st_size > QUICK_BYTES;
     if (is_large)
         change_set(a,
@@ -499,7 +476,7 @@ void kp_workers_tell(struct kp_advised *a, const char *trace_path)
 {
     char folder[4200];
     size_t bytes;
-    FILE *out = waits_for_them(a) ? open_memstream(&a->workers, &bytes) : NULL;
+    FILE *out = finding_of(&a->advice) ? open_memstream(&a->workers, &bytes) : NULL;
     if (!out) return;
     char *path = children_find(folder, sizeof folder, trace_path);
     if (path) {
