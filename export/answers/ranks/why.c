@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_signalname.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/silence.h"
@@ -284,18 +285,13 @@ static void missed_mark(struct kp_why *why)
     }
 }
 
-static int by_cause(const void *a, const void *b)
-{
-    const struct kp_why_end *const x = a, *const y = b;
-    if (x->is_restarted != y->is_restarted) return x->is_restarted ? 1 : -1;
-    if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
-    if (x->is_missed != y->is_missed) return x->is_missed ? -1 : 1;
-    if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
-    if (x->has_crashed != y->has_crashed) return x->has_crashed ? -1 : 1;       /* exceptions follow it */
-    if (x->has_lost_peer != y->has_lost_peer) return x->has_lost_peer ? 1 : -1; /* whatever the clocks say */
-    if (x->is_bad && left_ns(x) != left_ns(y)) return left_ns(x) < left_ns(y) ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
+/* Exceptions follow a crash, and a lost peer follows whatever the clocks say. */
+KP_ORDERED(by_cause, struct kp_why_end,
+           KP_UP(is_restarted) KP_DOWN(is_bad) KP_DOWN(is_missed) KP_UP(is_asked) KP_DOWN(has_crashed)
+                       KP_UP(has_lost_peer) if (x->is_bad && left_ns(x) != left_ns(y)) return left_ns(x) < left_ns(y)
+               ? -1
+               : 1;
+           KP_UP(rank))
 
 /* A process that goes on makes a trace after each window. */
 static bool is_newest(const struct kp_why *why, size_t at)
