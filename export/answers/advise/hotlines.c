@@ -25,11 +25,7 @@ struct hot {
 
 KP_ORDER_DOWN(most_first, struct hot, ns)
 
-static int by_name(const void *a, const void *b)
-{
-    const struct kp_top_row *const x = a, *const y = b;
-    return x->name < y->name ? -1 : x->name > y->name;
-}
+KP_ORDER(by_name, struct kp_top_row, name)
 
 /* Of a step, an optimizer or a loader: each is a part of a step, and told as that. So is a collective, which may run on
  * a thread beside the step's. */

@@ -11,7 +11,7 @@
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/facts/valuereads.h"
 
-enum { TURNS_LEAST = 16, TURN_OPS = 12, TURN_NS = 1000000, WAIT_NS = 50000000, NAMES_MOST = 16 };
+enum { TURNS_LEAST = 16, TURN_OPS = 12, TURN_NS = 1000000, WAIT_NS = 50000000 };
 
 struct loop_run {
     const char *function; /* a line of it, "train.py:12 norms"; NULL: no run is open */
@@ -19,11 +19,7 @@ struct loop_run {
     int32_t first;
     size_t reads, taken, since; /* since: ops behind the last of these */
     size_t waits;               /* longer than a turn, while the machine has no core */
-    size_t name_count;
-    struct loop_op {
-        uint32_t name;
-        size_t count;
-    } names[NAMES_MOST]; /* of what is computed */
+    struct kp_keyindex names;   /* of what is computed; rows: how often */
 };
 struct loops {
     struct kp_costrules *x;
@@ -48,44 +44,29 @@ static bool computes(const char *op)
                        "aten::unsqueeze", "aten::unbind", "aten::empty");
 }
 
-static const struct loop_op *most_of(const struct loop_run *run)
-{
-    const struct loop_op *most = NULL;
-    for (size_t i = 0; i < run->name_count; i++)
-        if (!most || run->names[i].count > most->count) most = &run->names[i];
-    return most && most->count >= TURNS_LEAST ? most : NULL;
-}
-
 static void run_end(struct loops *l)
 {
-    const struct loop_run *const run = &l->run;
-    const struct loop_op *const most = run->function ? most_of(run) : NULL;
-    if (most && run->reads + run->taken >= TURNS_LEAST * (1 + run->waits) &&
+    struct loop_run *const run = &l->run;
+    const size_t most = kp_keyindex_most(&run->names);
+    const double computed = run->names.count ? *kp_keyindex_sum(&run->names, run->names.keys[most]) : 0;
+    if (computed >= TURNS_LEAST && run->reads + run->taken >= TURNS_LEAST * (1 + run->waits) &&
         (!l->function || kp_gapplace_is_function(l->function, run->function))) {
         kp_cost_add(&l->cost, run->first, run->start_ns, run->end_ns, 1);
         kp_spans_add(&l->times, run->start_ns, run->end_ns);
-        if (!l->function) l->op = most->name;
+        if (!l->function) l->op = (uint32_t)run->names.keys[most];
         l->function = run->function;
         l->reads += run->reads;
         l->taken += run->taken;
-        l->computed += most->count;
+        l->computed += (size_t)computed;
     }
-    l->run = (struct loop_run){0};
+    kp_keyindex_fini(&run->names);
+    *run = (struct loop_run){0};
 }
 
 /* Of the run's function, or of a comprehension in it. */
 static bool is_of_run(const struct loop_run *run, const char *line)
 {
     return kp_gapplace_is_function(line, run->function) || kp_gapplace_is_inner(line, run->function);
-}
-
-static void computed_count(struct loop_run *run, uint32_t name)
-{
-    size_t i = 0;
-    while (i < run->name_count && run->names[i].name != name) i++;
-    if (i == NAMES_MOST) return;
-    if (i == run->name_count) run->names[run->name_count++] = (struct loop_op){.name = name};
-    run->names[i].count++;
 }
 
 /* Of a machine without a core for the loop: a turn that waits for one is a turn of it. */
@@ -106,7 +87,7 @@ static void op_take(struct loops *l, size_t i, const char *line)
     if (!run->function)
         *run = (struct loop_run){.function = line, .start_ns = node->start_ns, .tid = e->tid, .first = (int32_t)i};
     else run->waits += is_mark && since_ns > TURN_NS;
-    if (!is_mark && computes(name)) computed_count(run, e->name);
+    if (!is_mark && computes(name)) ++*kp_keyindex_sum(&run->names, e->name);
     run->since = is_mark ? 0 : run->since + 1;
     if (is_mark) run->end_ns = node->end_ns;
     run->reads += reads;

@@ -14,14 +14,14 @@
 #include "export/read/kineto/pagefaults.h"
 
 #define STEP_NAME "Optimizer.step#"
-#define SHARE_LEAST 0.15                   /* of a step: one pass takes a fifth of the time */
-#define SHARE_LEAST_SGD 0.30               /* it takes two thirds to a third; of few parameters Adagrad's, too */
-#define CRITICAL_NS 5e5                    /* what is less is mostly Optimizer.step's own Python, which stays */
-enum { KINDS_LEAST = 2, KINDS_MOST = 16 }; /* of ops: with one alone (SGD without momentum) one pass saves little */
+#define SHARE_LEAST 0.15     /* of a step: one pass takes a fifth of the time */
+#define SHARE_LEAST_SGD 0.30 /* it takes two thirds to a third; of few parameters Adagrad's, too */
+#define CRITICAL_NS 5e5      /* what is less is mostly Optimizer.step's own Python, which stays */
 
 struct update {
-    uint32_t kinds[KINDS_MOST]; /* names of ops */
-    size_t kind_count, ops;
+    uint32_t kind;  /* the last op's name */
+    bool are_kinds; /* of ops: with one alone (SGD without momentum) one pass saves little */
+    size_t ops;
     int64_t start_ns;
     int32_t first; /* an op; -1: none yet */
     bool is_other; /* it is fused already, or what fused=True refuses */
@@ -55,13 +55,11 @@ static void op_take(struct update *u, const struct kp_costrules *x, size_t i)
 {
     const char *const name = kp_costrules_name(x, (int32_t)i);
     const uint32_t id = kp_tree_event(x->tree, i)->name;
-    size_t k = 0;
     u->is_other |= KP_NAME_HAS(name, "_fused_", "sparse", "coalesce");
     if (!is_elementwise(name)) return;
     if (u->first < 0) u->first = (int32_t)i;
-    u->ops++;
-    while (k < u->kind_count && u->kinds[k] != id) k++;
-    if (k == u->kind_count && k < KINDS_MOST) u->kinds[u->kind_count++] = id;
+    u->are_kinds |= u->ops++ && u->kind != id;
+    u->kind = id;
 }
 
 static struct update update_of(const struct kp_costrules *x, size_t range)
@@ -87,7 +85,7 @@ static void updates_charge(struct updates *s)
         const struct kp_node *const node = &x->tree->nodes[i];
         if (node->on_device || node->is_python || !fusable_of(kp_costrules_name(x, (int32_t)i))) continue;
         const struct update u = update_of(x, i);
-        if (u.is_other || u.kind_count < KINDS_LEAST || !kp_spans_has(&x->chosen->in_steps, u.start_ns)) continue;
+        if (u.is_other || !u.are_kinds || !kp_spans_has(&x->chosen->in_steps, u.start_ns)) continue;
         kp_cost_add(&s->cost, u.first, u.start_ns, node->end_ns, 1);
         kp_spans_add(&s->times, u.start_ns, node->end_ns);
         s->range = (int32_t)i;

@@ -79,15 +79,13 @@ static void step_take(struct slowdown *s, struct op_pace *pace, size_t step, dou
     s->count[pace->slot - 1][step] += 1;
 }
 
-static void each_take(struct slowdown *s, size_t from, size_t end, take_fn take)
+static void each_take(struct slowdown *s, size_t from, size_t to, take_fn take)
 {
     const struct kp_tree *const tree = s->x->tree;
-    for (size_t step = from; step < end; step++) {
+    for (size_t step = from; step < to; step++) {
         const struct kp_step *const of = &s->x->chosen->steps[step];
-        for (size_t i = kp_longsteps_node(tree, of->start_ns); i < tree->count; i++) {
-            if (tree->nodes[i].start_ns >= of->end_ns) break;
+        for (size_t i = kp_longsteps_node(tree, of->start_ns), end = kp_longsteps_node(tree, of->end_ns); i < end; i++)
             if (is_judged(s->x, i)) take(s, pace_of(s, i), step, kp_slowerops_self_ns(tree, i));
-        }
     }
 }
 

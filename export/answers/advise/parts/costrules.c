@@ -312,11 +312,12 @@ static uint32_t explained_by(const struct kp_costrules *x, const struct kp_cost_
     return bits;
 }
 
-void kp_cost_drop(struct kp_cost *cost)
+struct kp_finding *kp_cost_drop(struct kp_cost *cost)
 {
     kp_costplaces_fini(&cost->places);
     free(cost->charged);
     free(cost->of);
+    return NULL;
 }
 
 double kp_cost_mean(const struct kp_cost *cost)
@@ -438,7 +439,5 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, const struct kp_cost_rule 
 
 struct kp_finding *kp_cost_tell_if(struct kp_cost *cost, const struct kp_cost_rule *rule, bool is)
 {
-    if (is) return kp_cost_tell(cost, rule);
-    kp_cost_drop(cost);
-    return NULL;
+    return is ? kp_cost_tell(cost, rule) : kp_cost_drop(cost);
 }

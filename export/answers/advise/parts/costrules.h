@@ -97,8 +97,8 @@ struct kp_finding *kp_cost_tell_if(struct kp_cost *cost, const struct kp_cost_ru
  * launched. */
 struct kp_finding *kp_cost_tell_marked(struct kp_costrules *rules, const struct kp_cost_rule *rule,
                                        const uint8_t *marks, uint8_t mark);
-void kp_cost_drop(struct kp_cost *cost);         /* without a finding */
-double kp_cost_mean(const struct kp_cost *cost); /* of a step */
+struct kp_finding *kp_cost_drop(struct kp_cost *cost); /* without a finding: NULL */
+double kp_cost_mean(const struct kp_cost *cost);       /* of a step */
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
 /* Of a cost without waits for a core (core_waited_ns): so is what it is a share of. `finding` may be NULL. */

@@ -107,16 +107,10 @@ static bool is_of_line(struct line_ops *l, size_t node)
     return kp_ownline_of(trace, head) == l->line;
 }
 
-static void line_op_add(struct line_ops *l, size_t node)
-{
-    const struct kp_kineto_event *const e = kp_tree_event(l->x->tree, node);
-    size_t *const n = kp_keyindex_row(&l->keys, (uint64_t)e->name << 32 | e->shapes, &(size_t){0}, sizeof *n);
-    ++*n;
-}
-
 static void node_take(struct line_ops *l, size_t i)
 {
     const struct kp_tree *const tree = l->x->tree;
+    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
     const char *const name = kp_costrules_name(l->x, (int32_t)i);
     const int32_t parent = tree->nodes[i].parent;
     if (!kp_costrules_is_op(l->x, i) || !kp_spans_has(&l->x->chosen->in_steps, tree->nodes[i].start_ns)) return;
@@ -124,17 +118,15 @@ static void node_take(struct line_ops *l, size_t i)
     l->gradients += strcmp(name, KP_ACCUMULATE_GRAD) == 0;
     l->added +=
         KP_NAME_IS(name, "aten::add_", "aten::add") && parent >= 0 && kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE);
-    if (kp_costplace_op(tree, (int32_t)i) == (int32_t)i && is_of_line(l, i)) line_op_add(l, i);
+    if (kp_costplace_op(tree, (int32_t)i) == (int32_t)i && is_of_line(l, i))
+        ++*kp_keyindex_sum(&l->keys, (uint64_t)e->name << 32 | e->shapes);
 }
 
 /* The most that the line runs one of its ops in a step. */
 static size_t line_turns(const struct line_ops *l)
 {
-    const size_t *const counts = l->keys.rows;
-    size_t most = 0;
-    for (size_t i = 0; i < l->keys.count; i++)
-        if (counts[i] > most) most = counts[i];
-    return most / l->x->chosen->step_count;
+    const double *const counts = l->keys.rows;
+    return l->keys.count ? (size_t)counts[kp_keyindex_most(&l->keys)] / l->x->chosen->step_count : 0;
 }
 
 /* What has fewer gradients than weights, as a model that is mostly frozen, adds up fewer, too. */

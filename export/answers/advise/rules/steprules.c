@@ -245,8 +245,7 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     struct kp_finding *const told = kp_costrules_find(x, KP_FINDING_GC);
     if (told) {
         told->what = KP_TEXT("%s, most in %s", told->what, numbers_text(x, cost));
-        kp_cost_drop(cost);
-        return NULL;
+        return kp_cost_drop(cost);
     }
     const bool is_one = cost->least == 1;
     struct kp_cost_rule of_them = *rule;
@@ -305,10 +304,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
                                       const struct kp_cost_rule *rule)
 {
     struct kp_cost *const cost = with->cost;
-    if (!with->many) {
-        kp_cost_drop(cost);
-        return NULL;
-    }
+    if (!with->many) return kp_cost_drop(cost);
     if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
     const enum kp_split_part part = part_with_more(x, with);
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
@@ -316,10 +312,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     const bool is_of_gpu = x->out->is_late && part == KP_SPLIT_COMPUTE,
                is_known = !is_of_gpu && is_told(x, with, is_gap);
     if (is_known && rule == &drift && is_gap) kp_rules_waits_grow(x);
-    if (is_of_gpu || is_known) {
-        kp_cost_drop(cost);
-        return NULL;
-    }
+    if (is_of_gpu || is_known) return kp_cost_drop(cost);
     if (x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap) places_compare(with, is_gap);
     return part_tell(x, with, rule, part);
 }
@@ -568,14 +561,13 @@ static double first_of(struct step_lengths *l, double early, double late)
     return opening < back ? opening : back;
 }
 
-/* What each step has more than the first ones. One that is long by something else has no more than the last ones. */
-static void grown_charge(struct kp_cost *cost, const struct kp_costrules *x, struct step_lengths *l, double early,
-                         double late)
+/* Charges each step from this one on with what it has more than those before. One that is long by something else has no
+ * more than `most`. */
+static void more_charge(struct kp_cost *cost, const struct step_lengths *l, size_t from, double before, double most)
 {
-    const double first = first_of(l, early, late), last = late + (late - early) / 4;
-    for (size_t i = 0; i < l->count; i++) {
-        const double ns = x->is_long[i] && l->of[i] > last ? last : l->of[i];
-        cost->of[i] = ns > first ? ns - first : 0;
+    for (size_t i = from; i < l->count; i++) {
+        const double ns = cost->x->is_long[i] && l->of[i] > most ? most : l->of[i];
+        cost->of[i] = ns > before ? ns - before : 0;
     }
 }
 
@@ -585,16 +577,6 @@ static bool is_busier(const struct kp_costrules *x, const struct step_lengths *l
     struct kp_steptrend waits; /* they go up and down, so no trend is asked for */
     (void)kp_steptrend_find(&waits, l->waits, l->count);
     return kp_costrules_is_crowded(x) && waits.late_ns - waits.early_ns >= grown->late_ns - grown->early_ns;
-}
-
-/* From that step on: what each has more than the median of those before it. */
-static void jump_charge(struct kp_cost *cost, const struct kp_costrules *x, struct step_lengths *l, size_t jump)
-{
-    const double before = quantile_of(l, 0, jump, 0.5), usual = quantile_of(l, jump, l->count, 0.5);
-    for (size_t i = jump; i < l->count; i++) {
-        const double ns = x->is_long[i] && l->of[i] > usual ? usual : l->of[i];
-        cost->of[i] = ns > before ? ns - before : 0;
-    }
 }
 
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
@@ -607,8 +589,10 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     struct kp_cost cost = kp_cost_open(x);
     struct kp_cost_rule jumped = drift;
     double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
-    if (trend.jump) jump_charge(&cost, x, l, trend.jump);
-    else grown_charge(&cost, x, l, trend.early_ns, trend.late_ns);
+    const double early = trend.early_ns, late = trend.late_ns;
+    if (trend.jump)
+        more_charge(&cost, l, from, quantile_of(l, 0, from, 0.5), quantile_of(l, from, l->count, 0.5)); /* medians */
+    else more_charge(&cost, l, 0, first_of(l, early, late), late + (late - early) / 4);
     for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < from ? 0 : cost.of[i];
     const bool is_told = (kp_rules_threads_wanted(x) || is_busier(x, l, &trend)) && is_slower_alone(x, longer);
     if (is_told || (!has_waits(l) && is_a_wait(x, longer))) kp_cost_drop(&cost); /* told with its reason */

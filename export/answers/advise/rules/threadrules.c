@@ -56,23 +56,10 @@ static void calls_take(struct kp_kindtimes *t, const struct kp_costrules *x)
     free(is_in);
 }
 
-/* Of `count` calls of a kind, by length: what those that waited last more than usual. */
-static void kind_wait(const struct kp_kindtime *calls, size_t count, double *waits)
-{
-    const double median = calls[count / 2].ns;
-    for (size_t k = 0; k < count; k++)
-        if (calls[k].ns > WAITS_MEDIANS * median) waits[calls[k].step] += calls[k].ns - median;
-}
-
-/* What they last more than one thread would take, which waits as long for a core. Less than nothing counts, too. */
-static void kind_wait_for_slowest(const struct kp_kindtime *calls, size_t count, double *waits, double quickest)
-{
-    for (size_t k = 0; k < count; k++) waits[calls[k].step] += calls[k].ns - quickest;
-}
-
 /*
- * Returns by step how much longer calls were than usual, of kinds that have a usual time; `times`: than so many times
- * the quickest tenth. 0: than the median. Puts the quickest tenth in place of each call's time.
+ * Returns by step how much longer calls were than usual, of kinds that have a usual time. 0: than the median, where
+ * they waited. `times`: than so many times the quickest tenth, as one thread takes. That waits as long for a core, so
+ * less than nothing counts. Puts the quickest tenth in place of each call's time.
  */
 static double *waits_take(struct kp_kindtimes *t, size_t steps, double times)
 {
@@ -82,9 +69,11 @@ static double *waits_take(struct kp_kindtimes *t, size_t steps, double times)
         end = kp_kindtimes_end(t, i);
         if (end - i < KIND_CALLS_LEAST) continue;
         const double quickest = kp_kindtimes_quickest(t->of + i, end - i);
-        if (times > 0) kind_wait_for_slowest(t->of + i, end - i, waits, times * quickest);
-        else kind_wait(t->of + i, end - i, waits);
-        for (size_t k = i; k < end; k++) t->of[k].ns = quickest;
+        const double usual = times > 0 ? times * quickest : t->of[i + (end - i) / 2].ns;
+        for (size_t k = i; k < end; k++) {
+            if (times > 0 || t->of[k].ns > WAITS_MEDIANS * usual) waits[t->of[k].step] += t->of[k].ns - usual;
+            t->of[k].ns = quickest;
+        }
     }
     return waits;
 }

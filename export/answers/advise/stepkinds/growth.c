@@ -67,10 +67,8 @@ static void step_take(struct larger *g, size_t number, int late)
     const struct kp_tree *const tree = g->x->tree;
     const struct kp_step *const step = &g->x->chosen->steps[number];
     const double on_core = kp_longsteps_on_core(g->x, number, g->of[number]);
-    for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
-        if (tree->nodes[i].start_ns >= step->end_ns) break;
+    for (size_t i = kp_longsteps_node(tree, step->start_ns), end = kp_longsteps_node(tree, step->end_ns); i < end; i++)
         if (kp_slowerops_is_of_library(g->x, i)) op_add(g, i, late, on_core);
-    }
 }
 
 struct alike { /* ops with a share of the early time: all, and those that grow as all do; [1]: of backward passes */

@@ -46,17 +46,6 @@ static struct profile group_profile(const struct kp_costrules *x, const struct k
     return p;
 }
 
-static double more_ns(const struct profile *p)
-{
-    double ns = 0;
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < p->by[k].count; i++) {
-            const double of = ((const double *)p->by[k].rows)[i];
-            ns += of > 0 ? of : 0;
-        }
-    return ns;
-}
-
 /* What both have more. */
 static double common_ns(const struct profile *p, struct profile *step)
 {
@@ -78,7 +67,7 @@ static void group_share(struct kp_longsteps *l, const struct kp_costrules *x, co
     if (sizes[group] < LEAST) return;
     struct profile p = group_profile(x, l, group, sizes[group]);
     profile_mix(&p, usual, -1);
-    const double profile_ns = more_ns(&p);
+    const double profile_ns = common_ns(&p, &p); /* all that it has more */
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         if (!l->group[i] || sizes[l->group[i]] >= sizes[group]) continue;
         struct profile step = {0};
