@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/answers/advise/hotlines.h"
 #include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/rules.h"
@@ -34,12 +35,8 @@ static int rank_of(const struct kp_finding *f)
     return strcmp(f->id, KP_FINDING_THREADS) == 0 ? 1 : 2;
 }
 
-static int finding_order(const void *a, const void *b)
-{
-    if (rank_of(a) != rank_of(b)) return rank_of(a) - rank_of(b);
-    const double x = ((const struct kp_finding *)a)->step_ns, y = ((const struct kp_finding *)b)->step_ns;
-    return (x < y) - (x > y);
-}
+KP_ORDERED(finding_order, struct kp_finding, if (rank_of(x) != rank_of(y)) return rank_of(x) - rank_of(y);
+           KP_DOWN(step_ns))
 
 static void means_make(struct kp_advice *out, const struct kp_step_split *splits)
 {

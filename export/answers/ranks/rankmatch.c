@@ -39,18 +39,11 @@ static void numbers_give(struct kp_collective *of, size_t count)
 /* ---- groups that time tells apart ---- */
 
 struct ranks_met { /* the ranks of a kind, numbered from 0 */
-    uint32_t *rows;
+    struct kp_keyindex rows;
     int32_t *part;
     size_t count;
     bool *together; /* [i * count + j]: they meet in each */
 };
-
-static size_t met_find(const struct ranks_met *m, uint32_t row)
-{
-    for (size_t i = 0; i < m->count; i++)
-        if (m->rows[i] == row) return i;
-    return m->count;
-}
 
 /* Can the clocks of two ranks be compared? */
 static bool is_one_clock(const struct kp_rankwaits *w, const struct kp_collective *a, const struct kp_collective *b)
@@ -72,7 +65,7 @@ static bool set_look(const struct kp_rankwaits *w, struct ranks_met *m, const st
     for (size_t i = 0; i < count; i++) {
         for (size_t k = i + 1; k < count; k++) {
             if (of[i].part == PART_UNEVEN || do_meet(w, &of[i], &of[k])) continue;
-            const size_t x = met_find(m, of[i].row), y = met_find(m, of[k].row);
+            const size_t x = kp_keyindex_get(&m->rows, of[i].row), y = kp_keyindex_get(&m->rows, of[k].row);
             m->together[x * m->count + y] = m->together[y * m->count + x] = all = false;
         }
     }
@@ -133,14 +126,9 @@ static size_t run_end(const struct kp_rankwaits *w, size_t from, size_t to)
 
 static struct ranks_met met_make(const struct kp_rankwaits *w, size_t from, size_t to)
 {
-    struct ranks_met m = {kp_kineto_room(w->rank_count, sizeof *m.rows), kp_kineto_zeros(w->rank_count, sizeof *m.part),
-                          0, NULL};
-    bool *const seen = kp_kineto_zeros(w->rank_count, sizeof *seen);
-    for (size_t i = from; i < to; i++) {
-        if (!seen[w->of[i].row]) m.rows[m.count++] = w->of[i].row;
-        seen[w->of[i].row] = true;
-    }
-    free(seen);
+    struct ranks_met m = {.part = kp_kineto_zeros(w->rank_count, sizeof *m.part)};
+    for (size_t i = from; i < to; i++) (void)kp_keyindex_get(&m.rows, w->of[i].row);
+    m.count = m.rows.count;
     m.together = kp_kineto_room(m.count * m.count, sizeof *m.together);
     memset(m.together, true, m.count * m.count * sizeof *m.together);
     return m;
@@ -216,11 +204,11 @@ static void kind_settle(struct kp_rankwaits *w, size_t from, size_t to)
     if (!all) {
         groups_find(&m);
         for (size_t i = from; i < to; i++)
-            if (w->of[i].part != PART_UNEVEN) w->of[i].part = m.part[met_find(&m, w->of[i].row)];
+            if (w->of[i].part != PART_UNEVEN) w->of[i].part = m.part[kp_keyindex_get(&m.rows, w->of[i].row)];
         kp_qsort(&w->of[from], to - from, sizeof *w->of, set_order);
     }
     sets_add(w, &m, from, to);
-    free(m.rows);
+    kp_keyindex_fini(&m.rows);
     free(m.part);
     free(m.together);
 }

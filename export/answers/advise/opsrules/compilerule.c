@@ -19,7 +19,7 @@ static const struct kp_cost_rule rule = {
 
 enum { STEPS_WARM = 2 }; /* a program compiles in its first steps */
 #define REGION "Torch-Compiled Region"
-enum { INPUTS_MOST = 64, REGIONS_MOST = 64 };
+enum { INPUTS_MOST = 64 };
 
 struct compile_sum {
     struct kp_cost cost;
@@ -130,18 +130,16 @@ static bool is_another(const char *region)
 static bool is_again(const struct kp_costrules *x, const struct kp_step *step)
 {
     const struct kp_tree *const tree = x->tree;
-    uint32_t before[REGIONS_MOST];
-    size_t count = 0;
-    for (size_t i = 0; i < tree->count && tree->nodes[i].start_ns < step->end_ns; i++) {
-        const uint32_t name = tree->nodes[i].name;
+    struct kp_keyindex known = {0};
+    bool is = false;
+    for (size_t i = 0; !is && i < tree->count && tree->nodes[i].start_ns < step->end_ns; i++) {
+        const size_t before = known.count;
         if (tree->nodes[i].on_device || !is_another(kp_costrules_name(x, (int32_t)i))) continue;
-        bool is_known = false;
-        for (size_t k = 0; k < count; k++) is_known |= before[k] == name;
-        if (is_known) continue;
-        if (tree->nodes[i].start_ns >= step->start_ns) return true;
-        if (count < REGIONS_MOST) before[count++] = name;
+        (void)kp_keyindex_get(&known, tree->nodes[i].name);
+        is = known.count > before && tree->nodes[i].start_ns >= step->start_ns;
     }
-    return false;
+    kp_keyindex_fini(&known);
+    return is;
 }
 
 /* Does a step compile since it is one of the first? */

@@ -97,8 +97,7 @@ static void op_take(struct loops *l, size_t i, const char *line)
 /* Its begin is known: a loader, an optimizer and autograd's own are none of the program's. Nor are texts of tensors. */
 static bool is_torchs(const struct kp_costrules *x, int32_t node)
 {
-    const uint32_t stack = kp_tree_stack(x->tree, &x->tree->nodes[node]);
-    return kp_namefacts(x->tree->trace, stack) & (KP_NAME_FORMATS | KP_NAME_DEEPCOPY) || x->loaders[node] >= 0 ||
+    return kp_costrules_stack_facts(x, (size_t)node) & (KP_NAME_FORMATS | KP_NAME_DEEPCOPY) || x->loaders[node] >= 0 ||
            x->tree->nodes[node].forward >= 0 || kp_node_is_in(x->tree, node, KP_NAME_OPTIMIZER);
 }
 

@@ -139,10 +139,9 @@ static void op_take(struct tensor_loops *l, size_t i, uint32_t line, size_t row)
 static bool is_left_out(const struct tensor_loops *l, size_t i)
 {
     const struct kp_tree *const tree = l->x->tree;
-    const uint32_t facts = kp_namefacts(tree->trace, kp_tree_stack(tree, &tree->nodes[i]));
     return l->x->has_backward[i] || tree->nodes[i].forward >= 0 || l->x->loaders[i] >= 0 ||
-           (facts & KP_NAME_OF_STACKS) || kp_node_is_in(tree, (int32_t)i, KP_NAME_OPTIMIZER) ||
-           !kp_costrules_in_steps(l->x, i);
+           (kp_costrules_stack_facts(l->x, i) & KP_NAME_OF_STACKS) ||
+           kp_node_is_in(tree, (int32_t)i, KP_NAME_OPTIMIZER) || !kp_costrules_in_steps(l->x, i);
 }
 
 static void loops_find(struct tensor_loops *l)

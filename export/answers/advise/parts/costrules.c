@@ -28,6 +28,11 @@ bool kp_costrules_is_outer(const struct kp_costrules *x, size_t node)
     return kp_costrules_is_op(x, node) && kp_costplace_op(x->tree, (int32_t)node) == (int32_t)node;
 }
 
+uint32_t kp_costrules_stack_facts(const struct kp_costrules *x, size_t node)
+{
+    return kp_namefacts(x->tree->trace, kp_tree_stack(x->tree, &x->tree->nodes[node]));
+}
+
 bool kp_costrules_is_of_thread(const struct kp_costrules *x, size_t node)
 {
     const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);

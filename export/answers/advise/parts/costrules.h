@@ -62,10 +62,11 @@ struct kp_cost {
 void kp_costrules_open(struct kp_costrules *rules); /* works and loaders, of what is set already */
 void kp_costrules_fini(struct kp_costrules *rules);
 const char *kp_costrules_name(const struct kp_costrules *rules, int32_t node);
-bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node);        /* of the host, and no range */
-bool kp_costrules_is_outer(const struct kp_costrules *rules, size_t node);     /* an op that no other one calls */
-bool kp_costrules_is_of_thread(const struct kp_costrules *rules, size_t node); /* of the steps; false: not known */
-bool kp_costrules_is_beside(const struct kp_costrules *rules, size_t node);    /* of the host, in another thread */
+bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node);           /* of the host, and no range */
+bool kp_costrules_is_outer(const struct kp_costrules *rules, size_t node);        /* an op that no other one calls */
+uint32_t kp_costrules_stack_facts(const struct kp_costrules *rules, size_t node); /* of its stack (namefacts.h) */
+bool kp_costrules_is_of_thread(const struct kp_costrules *rules, size_t node);    /* of the steps; false: not known */
+bool kp_costrules_is_beside(const struct kp_costrules *rules, size_t node);       /* of the host, in another thread */
 bool kp_costrules_in_steps(const struct kp_costrules *rules, size_t node); /* it begins in the chosen time of them */
 size_t kp_costrules_step(const struct kp_costrules *rules, size_t node);   /* it begins in; step_count: in none */
 int64_t kp_costrules_ns(const struct kp_costrules *rules, size_t node);    /* how long it lasts */

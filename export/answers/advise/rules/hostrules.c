@@ -132,8 +132,7 @@ bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
     if (e->kind == KP_KINETO_PYTHON) return kp_node_is(x->tree, i, KP_NAME_INPUT) && !is_waiting(x->tree, i);
     if (e->kind != KP_KINETO_OP || kp_node_is(x->tree, i, KP_NAME_RANGE) || x->tree->nodes[i].forward >= 0)
         return false;
-    const uint32_t stack = kp_tree_stack(x->tree, &x->tree->nodes[i]);
-    return kp_namefacts(x->tree->trace, stack) & KP_NAME_INPUT;
+    return kp_costrules_stack_facts(x, i) & KP_NAME_INPUT;
 }
 
 /* Where stacks are those of ops alone, the time between two ops of the input is the input's, too, but a loader's. */
@@ -257,9 +256,8 @@ static bool is_same_line(const struct kp_costrules *x, size_t a, size_t b)
 /* Texts of tensors, which read their values, have a finding of their own. */
 static bool is_read(const struct kp_costrules *x, size_t node)
 {
-    const uint32_t stack = kp_tree_stack(x->tree, &x->tree->nodes[node]);
     const bool is_text =
-        kp_costrules_find(x, KP_FINDING_TEXTS) && (kp_namefacts(x->tree->trace, stack) & KP_NAME_FORMATS);
+        kp_costrules_find(x, KP_FINDING_TEXTS) && (kp_costrules_stack_facts(x, node) & KP_NAME_FORMATS);
     return !is_text && kp_valueread_is_own(x->tree, x->chosen, node);
 }
 

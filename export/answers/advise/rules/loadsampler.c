@@ -20,11 +20,6 @@ struct sampling {
     struct kp_spans times; /* of the sampler, in calls for a batch */
 };
 
-static bool has_sampler_stack(const struct kp_tree *tree, size_t node)
-{
-    return kp_namefacts(tree->trace, kp_tree_stack(tree, &tree->nodes[node])) & KP_NAME_SAMPLES;
-}
-
 /* A call for a batch asks the sampler once: between its ops it computes in Python. */
 static void times_find(const struct kp_costrules *x, struct kp_spans *out)
 {
@@ -35,7 +30,7 @@ static void times_find(const struct kp_costrules *x, struct kp_spans *out)
         const struct kp_node *const node = &tree->nodes[i];
         if (x->loaders[i] < 0 || node->removed || node->on_device) continue;
         if (node->is_python && kp_node_is(tree, i, KP_NAME_SAMPLES)) kp_spans_add(out, node->start_ns, node->end_ns);
-        if (!kp_costrules_is_op(x, i) || !has_sampler_stack(tree, i)) continue;
+        if (!kp_costrules_is_op(x, i) || !(kp_costrules_stack_facts(x, i) & KP_NAME_SAMPLES)) continue;
         kp_spans_add(out, last_loader == x->loaders[i] ? until_ns : node->start_ns, node->end_ns);
         last_loader = x->loaders[i];
         if (node->end_ns > until_ns) until_ns = node->end_ns;

@@ -47,7 +47,7 @@ static bool is_in_call(const struct kp_costrules *x, size_t i, uint32_t fact)
 {
     if (x->tree->nodes[i].is_python) return kp_node_is(x->tree, i, fact);
     if (!kp_costrules_is_op(x, i) || x->tree->nodes[i].forward >= 0) return false;
-    return kp_namefacts(x->tree->trace, kp_tree_stack(x->tree, &x->tree->nodes[i])) & fact;
+    return kp_costrules_stack_facts(x, i) & fact;
 }
 
 static double weight_of(const struct kp_costrules *x, int64_t from_ns, int64_t to_ns, int64_t without_ns)
