@@ -9,6 +9,7 @@
 #include "export/answers/ranks/lastwords.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/ranks/silence.h"
@@ -108,11 +109,15 @@ static void words_put(FILE *out, const struct kp_tree *tree, const struct kp_cho
 
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    char text[2 * KP_LASTWORDS_BYTES] = "";
-    FILE *const to = fmemopen(text, sizeof text - 1, "w");
-    if (to) words_put(to, tree, chosen);
-    if (to) fclose(to);
+    char *text = NULL;
+    size_t length;
+    FILE *const to = open_memstream(&text, &length);
+    *out = '\0';
+    if (!to) return out;
+    words_put(to, tree, chosen);
+    fclose(to);
     kp_plain_text(out, bytes, text, strlen(text));
+    free(text);
     return out;
 }
 
