@@ -136,7 +136,7 @@ static void channel_write(struct kp_trace *t, bool has_channel, uint32_t channel
 static void end_write(struct kp_trace *t, uint32_t correlation, uint32_t device, uint32_t stream, uint64_t start_ns)
 {
     kp_json_lit(&t->json, "}},\n");
-    if (correlation) kp_slice_arrow_write(t, 'f', correlation, device, stream, start_ns);
+    if (correlation) kp_slice_arrow_write(t, 'f', "ac2g", correlation, device, stream, start_ns);
 }
 
 static void kernel_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link)

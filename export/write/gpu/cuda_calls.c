@@ -130,7 +130,7 @@ void kp_call_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_fmt(&t->json, "\"correlation\":%u", e->correlation);
     if (e->result > 0) kp_json_fmt(&t->json, ",\"result\":%d", e->result);
     kp_json_lit(&t->json, "}},\n");
-    if (has_arrow) kp_slice_arrow_write(t, 's', e->correlation, t->pid, e->tid, start_ns);
+    if (has_arrow) kp_slice_arrow_write(t, 's', "ac2g", e->correlation, t->pid, e->tid, start_ns);
 }
 
 /* --- what calls are linked to --- */

@@ -122,7 +122,7 @@ static int sync_take(void *context, const struct kp_device_event *e)
     kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"%s", name_of(s->type));
     kp_slice_place_write(t, device, row, e->start_ns, e->end_ns);
     args_write(t, s, link, device);
-    if (s->correlation) kp_slice_arrow_write(t, 'f', s->correlation, device, row, e->start_ns);
+    if (s->correlation) kp_slice_arrow_write(t, 'f', "ac2g", s->correlation, device, row, e->start_ns);
     return t->json.error;
 }
 

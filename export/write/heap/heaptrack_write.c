@@ -85,13 +85,15 @@ static void line_put(struct kp_heapfile *f, char kind, uint64_t a, uint64_t b)
     kp_json_char(&f->text, '\n');
 }
 
-/* The last number of a line. */
-static void line_rest(struct kp_heapfile *f, uint64_t value)
+static void number_put(struct kp_heapfile *f, uint64_t value, const char *behind)
 {
-    char rest[20] = " ", *end = hex_put(rest + 1, value);
-    *end++ = '\n';
-    kp_json_raw(&f->text, rest, (size_t)(end - rest));
+    char text[32] = " ", *const end = hex_put(text + 1, value);
+    memcpy(end, behind, strlen(behind));
+    kp_json_raw(&f->text, text, (size_t)(end - text) + strlen(behind));
 }
+
+/* The last number of a line. */
+static void line_rest(struct kp_heapfile *f, uint64_t value) { number_put(f, value, "\n"); }
 
 /* Puts a text without its line breaks. */
 static void plain_put(struct kp_heapfile *f, const char *text, size_t bytes)
@@ -177,12 +179,7 @@ static uint32_t address_number(struct kp_heapfile *f, uint32_t id, const struct 
     if (f->trace->symbols && kp_symbols_next(f->trace->symbols, &id, &symbol))
         n = functions_read(f, symbol.text, functions);
     numbers_put(f, 'i', (const uint64_t[]){at->offset, module}, 2);
-    for (int i = 0; i < n; i++) {
-        kp_json_char(&f->text, ' ');
-        char rest[32], *end = hex_put(rest, functions[i]);
-        memcpy(end, " 0 0", 4);
-        kp_json_raw(&f->text, rest, (size_t)(end + 4 - rest));
-    }
+    for (int i = 0; i < n; i++) number_put(f, functions[i], " 0 0");
     kp_json_char(&f->text, '\n');
     return number;
 }
@@ -323,11 +320,8 @@ void kp_heapfile_mapped(struct kp_heapfile *f, const struct kp_heap_event *e)
     if (!(known = item_get(f, &f->arenas, e->address))) return;
     known->number = 1;
     kp_json_lit(&f->text, "# arena +");
-    const uint64_t of[] = {e->address, e->bytes};
-    for (int i = 0; i < 2; i++) {
-        char text[20] = " ", *end = hex_put(text + 1, of[i]);
-        kp_json_raw(&f->text, text, (size_t)(end - text));
-    }
+    number_put(f, e->address, "");
+    number_put(f, e->bytes, "");
     line_rest(f, frame);
 }
 
@@ -338,16 +332,15 @@ static void clock_put(struct kp_heapfile *f, uint64_t now_ns)
     const uint64_t begin = f->trace->cycle.begin_ns, ms = now_ns > begin ? (now_ns - begin) / 1000000 : 0;
     if (ms < f->last_ms + TICK_MS) return;
     f->last_ms = ms;
-    numbers_put(f, 'c', &ms, 1);
-    kp_json_char(&f->text, '\n');
+    kp_json_char(&f->text, 'c');
+    line_rest(f, ms);
 }
 
 static void move_put(struct kp_heapfile *f, char kind, uint32_t block, uint64_t now_ns)
 {
-    const uint64_t number = block - 1;
     clock_put(f, now_ns);
-    numbers_put(f, kind, &number, 1);
-    kp_json_char(&f->text, '\n');
+    kp_json_char(&f->text, kind);
+    line_rest(f, block - 1);
 }
 
 void kp_heapfile_taken(struct kp_heapfile *f, uint32_t block, uint64_t now_ns) { move_put(f, '+', block, now_ns); }

@@ -15,13 +15,13 @@ void kp_slice_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_
                 end_ns - start_ns);
 }
 
-void kp_slice_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid,
+void kp_slice_arrow_write(struct kp_trace *t, char phase, const char *kind, uint64_t id, uint64_t pid, int64_t tid,
                           uint64_t start_ns)
 {
-    kp_json_fmt(&t->json, "{\"ph\":\"%c\",\"id\":%u,\"pid\":%lu,\"tid\":%ld,\"ts\":%ju", phase, correlation, pid, tid,
-                kp_ts_of(t, start_ns));
-    if (phase == 'f') kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"},\n");
-    else kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\"},\n");
+    kp_json_fmt(&t->json, "{\"ph\":\"%c\",\"id\":%lu,\"pid\":%lu,\"tid\":%ld,\"ts\":%ju,\"cat\":\"%s\",\"name\":\"%s\"",
+                phase, id, pid, tid, kp_ts_of(t, start_ns), kind, kind);
+    if (phase == 'f') kp_json_lit(&t->json, ",\"bp\":\"e\"");
+    kp_json_lit(&t->json, "},\n");
 }
 
 void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text,

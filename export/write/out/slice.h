@@ -6,8 +6,8 @@
 
 /* Writes from the end of a name to the duration. tid may be any number. */
 void kp_slice_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns);
-/* Writes an end of an arrow from a CUDA call ('s') to its work ('f'). */
-void kp_slice_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid,
+/* Writes an end of an arrow, from a CUDA call ('s') to its work ('f'), say. `kind`: "ac2g". */
+void kp_slice_arrow_write(struct kp_trace *t, char phase, const char *kind, uint64_t id, uint64_t pid, int64_t tid,
                           uint64_t start_ns);
 /* Writes an M event on a row of any process. Its argument is a string or, when text is NULL, a number. */
 void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text,

@@ -3,7 +3,7 @@
  * callers.c - finds callers and call stacks of Python functions, and numbers modules
  *
  * Called by: event.c, for every event in order of start time
- * Memory:    a list of open calls for each thread, a table of modules; both double when full
+ * Memory:    a list of open calls for each thread, a table of modules; all double when full
  * On fail:   -ENOMEM, which ends the export
  *
  * A call is open until it ends, though a part of it may end before (decisions/131). It leaves the list when an event of
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_hash.h"
 #include "collector/base/kp_idtable.h"
 #include "collector/format/kp_python.h"
 #include "collector/base/kp_poison.h"
@@ -27,30 +28,31 @@ struct open_pycall {
     const char *name; /* as long as the reader */
     uint64_t id, start_ns, end_ns;
     int64_t module;
-    uint64_t self, type; /* of the module that is called, or of the one around the call; 0: neither */
+    uint64_t object; /* id of the module that is called, or of the one around the call; 0: neither */
 };
 struct call_stack {
     uint64_t thread; /* thread_no + 1 */
     struct open_pycall *of;
     uint32_t n, cap;
 };
-struct module_class { /* self 0: the class itself, number counts its objects */
-    uint64_t self, type, number;
-    const char *key;                   /* as long as the reader; NULL: none so far */
-    uint64_t around_self, around_type; /* the module in which it has that key */
+struct module_class { /* of a class itself, which has an id with self 0, number counts its objects */
+    uint64_t id, number;
+    const char *key; /* as long as the reader; NULL: none so far */
+    uint64_t around; /* id of the module in which it has that key */
 };
 struct kp_callers {
     uint64_t id_last;
-    struct kp_idtable stacks;     /* struct call_stack */
-    struct call_stack *last;      /* looked at last */
-    struct module_class *modules; /* type 0: free */
-    uint32_t modules_n, modules_cap;
+    struct kp_idtable stacks;  /* struct call_stack */
+    struct call_stack *last;   /* looked at last */
+    struct kp_idtable modules; /* struct module_class */
 };
 
 struct kp_callers *kp_callers_open(void)
 {
     struct kp_callers *p = kp_map_alloc(sizeof *p);
-    if (p) p->stacks.item_bytes = sizeof(struct call_stack);
+    if (!p) return NULL;
+    p->stacks.item_bytes = sizeof(struct call_stack);
+    p->modules.item_bytes = sizeof(struct module_class);
     return p;
 }
 
@@ -61,7 +63,7 @@ void kp_callers_close(struct kp_callers *p)
     for (uint32_t i = 0; i < p->stacks.cap; i++)
         if (stacks[i].of) kp_map_free(stacks[i].of, stacks[i].cap * sizeof *stacks[i].of);
     kp_idtable_fini(&p->stacks);
-    if (p->modules) kp_map_free(p->modules, p->modules_cap * sizeof *p->modules);
+    kp_idtable_fini(&p->modules);
     kp_map_free(p, sizeof *p);
 }
 
@@ -83,32 +85,10 @@ static void leave_ended(struct call_stack *s, uint64_t now_ns)
 
 /* ---- modules ---- */
 
-static uint64_t type_of(const struct kp_event *call) { return call->module_type ? call->module_type : 1; }
-
-static struct module_class *module_slot(struct module_class *table, uint32_t cap, uint64_t self, uint64_t type)
+static uint64_t id_of(uint64_t self, uint64_t type)
 {
-    uint64_t h = (type * UINT64_C(0x9e3779b97f4a7c15)) ^ (self * UINT64_C(0xc2b2ae3d27d4eb4f));
-    uint32_t at = (uint32_t)(h >> 32) & (cap - 1);
-    while (table[at].type && (table[at].type != type || table[at].self != self)) at = (at + 1) & (cap - 1);
-    return &table[at];
-}
-
-static int modules_grow(struct kp_callers *p)
-{
-    const uint32_t cap = p->modules_cap ? p->modules_cap * 2 : 1024;
-    struct module_class *table = kp_map_alloc(cap * sizeof *table);
-    if (!table) return -ENOMEM;
-    for (uint32_t i = 0; i < p->modules_cap; i++)
-        if (p->modules[i].type) *module_slot(table, cap, p->modules[i].self, p->modules[i].type) = p->modules[i];
-    if (p->modules) kp_map_free(p->modules, p->modules_cap * sizeof *table);
-    p->modules = table, p->modules_cap = cap;
-    return 0;
-}
-
-static struct module_class *module_find(const struct kp_callers *p, uint64_t self, uint64_t type)
-{
-    struct module_class *m = p->modules_cap ? module_slot(p->modules, p->modules_cap, self, type) : NULL;
-    return m && m->type ? m : NULL;
+    const uint64_t both[] = {self, type ? type : 1}, id = kp_hash64(both, sizeof both);
+    return id ? id : 1;
 }
 
 /* The objects around m, as far as they have keys, the innermost first. */
@@ -116,7 +96,7 @@ static uint32_t path_gather(const struct kp_callers *p, const struct module_clas
                             const struct module_class *path[PATH_MOST])
 {
     uint32_t n = 0;
-    for (; m && m->key && n < PATH_MOST; m = module_find(p, m->around_self, m->around_type)) path[n++] = m;
+    for (; m && m->key && n < PATH_MOST; m = kp_idtable_find(&p->modules, m->around)) path[n++] = m;
     return n;
 }
 
@@ -124,21 +104,19 @@ static uint32_t path_gather(const struct kp_callers *p, const struct module_clas
 static void key_take(const struct kp_callers *p, struct module_class *m, const char *key,
                      const struct open_pycall *around)
 {
-    const struct module_class *path[PATH_MOST], *outer = module_find(p, around->self, around->type);
+    const struct module_class *path[PATH_MOST], *outer = kp_idtable_find(&p->modules, around->object);
     const uint32_t n = path_gather(p, outer, path);
     bool is_inside = outer == m || n == PATH_MOST;
-    for (uint32_t i = 0; i < n && !is_inside; i++)
-        is_inside = path[i] == m || (path[i]->around_self == m->self && path[i]->around_type == m->type);
+    for (uint32_t i = 0; i < n && !is_inside; i++) is_inside = path[i] == m || path[i]->around == m->id;
     if (is_inside || !key) return;
     m->key = key;
-    m->around_self = around->self;
-    m->around_type = around->type;
+    m->around = around->object;
 }
 
 void kp_callers_path_write(struct kp_callers *p, const struct kp_event *call, struct kp_json *json)
 {
     const struct module_class *path[PATH_MOST];
-    uint32_t n = path_gather(p, module_find(p, call->module_self, type_of(call)), path);
+    uint32_t n = path_gather(p, kp_idtable_find(&p->modules, id_of(call->module_self, call->module_type)), path);
     while (n-- > 0) {
         kp_json_text(json, path[n]->key, strcspn(path[n]->key, (char[]){KP_PY_KEY_END, 0}));
         if (n) kp_json_char(json, '.');
@@ -149,18 +127,13 @@ void kp_callers_path_write(struct kp_callers *p, const struct kp_event *call, st
 static int module_take(struct kp_callers *p, const struct kp_event *call, const struct open_pycall *around,
                        struct kp_pycall *out)
 {
-    const uint64_t self = call->module_self, type = type_of(call);
-    if ((p->modules_n + 2) * 2 > p->modules_cap && modules_grow(p)) return -ENOMEM;
-    struct module_class *m = module_slot(p->modules, p->modules_cap, self, type);
-    if (!m->type) {
-        *m = (struct module_class){.self = self, .type = type};
-        struct module_class *class = module_slot(p->modules, p->modules_cap, 0, m->type);
-        if (!class->type) {
-            class->type = m->type;
-            p->modules_n++;
-        }
-        m->number = class->number++;
-        p->modules_n++;
+    const uint64_t id = id_of(call->module_self, call->module_type);
+    struct module_class *m = kp_idtable_find(&p->modules, id);
+    if (!m) {
+        struct module_class *const class = kp_idtable_add(&p->modules, id_of(0, call->module_type));
+        const uint64_t number = class ? class->number++ : 0;
+        if (!class || !(m = kp_idtable_add(&p->modules, id))) return -ENOMEM;
+        m->number = number;
     }
     if (!m->key && around) key_take(p, m, call->module_key, around);
     out->module = (int64_t)m->number;
@@ -195,12 +168,12 @@ int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp
     leave_ended(s, call->start_ns);
     if (further_take(s, call, out)) return 0;
     *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
-    struct open_pycall own = {call->name, out->id, call->start_ns, end_of(call), -1, 0, 0},
+    struct open_pycall own = {call->name, out->id, call->start_ns, end_of(call), -1, 0},
                        *around = s->n ? &s->of[s->n - 1] : NULL;
-    if (around) own.self = around->self, own.type = around->type;
+    if (around) own.object = around->object;
     if (call->flags & KP_PY_MODULE) {
-        if (module_take(p, call, around && around->type ? around : NULL, out)) return -ENOMEM;
-        own.module = out->module, own.self = call->module_self, own.type = type_of(call);
+        if (module_take(p, call, around && around->object ? around : NULL, out)) return -ENOMEM;
+        own.module = out->module, own.object = id_of(call->module_self, call->module_type);
     }
     if (!kp_map_room(&s->of, s->n, &s->cap, sizeof *s->of, 256)) return -ENOMEM;
     s->of[s->n++] = own;

@@ -25,8 +25,6 @@
  * KPROF_WITH_STACK=ops writes.
  */
 
-static void frame_write(struct kp_trace *t, const char *text) { kp_json_fmt(&t->json, "%s;", text); }
-
 /* Writes the Python frames of a run of the interpreter's loop, or all that are left. */
 static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)
 {
@@ -34,7 +32,7 @@ static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)
     while (*python && !is_last && t->frames++ < KP_FRAMES_MAX) {
         is_last = !is_all && kp_reader_called_by_c(t->reader, *python);
         const char *frame = kp_reader_frame(t->reader, python);
-        if (frame) frame_write(t, frame);
+        if (frame) kp_json_fmt(&t->json, "%s;", frame);
     }
 }
 
@@ -48,13 +46,12 @@ static int native_stack_write(struct kp_trace *t, uint32_t native, uint32_t pyth
     if (!t->symbols) t->symbols = kp_symbols_open(t->reader, t->options);
     if (!t->symbols) return -ENOMEM;
     bool is_begun = false;
-    t->frames = 0;
     kp_round_begin(&t->round);
     while (kp_round_add(&t->round, native) && kp_symbols_next(t->symbols, &native, &symbol) && !t->json.error) {
         is_begun = is_begun || !symbol.is_recording;
         if (!is_begun) continue;
         if (symbol.is_python) python_write(t, &python, false);
-        frame_write(t, symbol.text);
+        kp_json_fmt(&t->json, "%s;", symbol.text);
     }
     python_write(t, &python, true);
     return 0;
@@ -62,44 +59,22 @@ static int native_stack_write(struct kp_trace *t, uint32_t native, uint32_t pyth
 
 #define USER_SCOPE 7
 
-static void arrow_write(struct kp_trace *t, char phase, uint32_t tid, uint64_t start_ns)
-{
-    kp_json_fmt(&t->json, "{\"ph\":\"%c\",\"id\":%lu,\"pid\":%u,\"tid\":%u,\"ts\":%ju", phase, t->flow, t->pid, tid,
-                kp_ts_of(t, start_ns));
-    if (phase == 'f') kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"bp\":\"e\"},\n");
-    else kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"},\n");
-}
-
-static void recorded_stack_write(struct kp_trace *t, uint32_t stack)
-{
-    const char *frame = kp_reader_frame(t->reader, &stack);
-    if (!frame) return;
-    kp_json_lit(&t->json, ",\"Call stack\":\"");
-    for (uint32_t n = 0; frame && n < KP_FRAMES_MAX && !t->json.error; n++, frame = kp_reader_frame(t->reader, &stack))
-        kp_json_fmt(&t->json, "%s;", frame);
-    kp_json_char(&t->json, '"');
-}
-
 /* Writes the stack recorded with the op. Without one, it writes the Python calls around the op. */
 static void stack_write(struct kp_trace *t, const struct kp_event *e)
 {
-    if (e->native) {
-        kp_json_lit(&t->json, ",\"Call stack\":\"");
-        const int rc = native_stack_write(t, e->native, e->stack);
-        if (rc) t->json.error = rc;
-        kp_json_char(&t->json, '"');
+    uint32_t stack = e->stack, first = stack;
+    const char *const line = e->native ? NULL : kp_reader_call_line(t->reader, stack);
+    const bool is_recorded = stack && !line;
+    int rc = 0;
+    if (line) kp_json_fmt(&t->json, ",\"CallFrom\":\"%s\"", line); /* that called the op, as calls have theirs */
+    if (!e->native && !(is_recorded ? kp_reader_frame(t->reader, &first) != NULL : kp_callers_has_stack(t->python, e)))
         return;
-    }
-    const char *const line = kp_reader_call_line(t->reader, e->stack);
-    if (line) { /* that called the op, as calls have theirs */
-        kp_json_fmt(&t->json, ",\"CallFrom\":\"%s\"", line);
-    } else if (e->stack) {
-        recorded_stack_write(t, e->stack);
-        return;
-    }
-    if (!kp_callers_has_stack(t->python, e)) return;
     kp_json_lit(&t->json, ",\"Call stack\":\"");
-    kp_callers_stack_write(t->python, e, &t->json);
+    t->frames = 0;
+    if (e->native) rc = native_stack_write(t, e->native, stack);
+    else if (is_recorded) python_write(t, &stack, true);
+    else kp_callers_stack_write(t->python, e, &t->json);
+    if (rc) t->json.error = rc;
     kp_json_char(&t->json, '"');
 }
 
@@ -159,8 +134,8 @@ static void op_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index);
     if (e->scope == USER_SCOPE || !kp_flows_take(t->flows, e, &from)) return;
     t->flow++;
-    arrow_write(t, 's', from.tid, from.start_ns);
-    arrow_write(t, 'f', e->tid, e->start_ns);
+    kp_slice_arrow_write(t, 's', "fwdbwd", t->flow, t->pid, from.tid, from.start_ns);
+    kp_slice_arrow_write(t, 'f', "fwdbwd", t->flow, t->pid, e->tid, e->start_ns);
 }
 
 /* Says what makes it no whole step: the program's start in it, or its exit. */

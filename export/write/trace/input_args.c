@@ -140,6 +140,21 @@ static bool is_shown_tensor(const struct input_entry *e)
     return e->tag == KP_IN_TENSOR && !(e->flags & (KP_IN_TENSOR_UNDEFINED | KP_IN_TENSOR_NO_SIZES));
 }
 
+typedef void (*item_fn)(struct kp_json *j, const struct input_entry *item, bool how);
+
+static void list_write(struct kp_json *j, const struct input_entry *list, const uint8_t *end, bool how, item_fn write,
+                       const char *between)
+{
+    struct input_walk w = {list->data, end};
+    struct input_entry item;
+    kp_json_char(j, '[');
+    for (unsigned i = 0; i < list->count && list->count <= KP_IN_LIST_MAX && item_take(&w, &item); i++) {
+        if (i) kp_json_raw(j, between, strlen(between));
+        write(j, &item, how);
+    }
+    kp_json_char(j, ']');
+}
+
 /* ---- Input Dims, Input Strides ---- */
 
 static void shape_write(struct kp_json *j, const struct input_entry *e, bool strides)
@@ -158,31 +173,16 @@ static void shape_write(struct kp_json *j, const struct input_entry *e, bool str
     kp_json_char(j, ']');
 }
 
-static void dims_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end, bool strides)
-{
-    if (e->tag != KP_IN_TENSOR_LIST) {
-        shape_write(j, e, strides);
-        return;
-    }
-    struct input_walk w = {e->data, end};
-    struct input_entry item;
-    kp_json_char(j, '[');
-    for (unsigned i = 0; i < e->count && e->count <= KP_IN_LIST_MAX; i++) {
-        if (!item_take(&w, &item)) break;
-        if (i) kp_json_char(j, ',');
-        shape_write(j, &item, strides);
-    }
-    kp_json_char(j, ']');
-}
-
 static void sizes_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end)
 {
-    dims_write(j, e, end, false);
+    if (e->tag == KP_IN_TENSOR_LIST) list_write(j, e, end, false, shape_write, ",");
+    else shape_write(j, e, false);
 }
 
 static void strides_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end)
 {
-    dims_write(j, e, end, true);
+    if (e->tag == KP_IN_TENSOR_LIST) list_write(j, e, end, true, shape_write, ",");
+    else shape_write(j, e, true);
 }
 
 /* ---- Input type ---- */
@@ -221,35 +221,32 @@ static void double_write(struct kp_json *j, double v)
     kp_json_raw(j, text, len);
 }
 
+static double double_at(const uint8_t *data)
+{
+    double v;
+    memcpy(&v, data, sizeof v);
+    return v;
+}
+
 static void complex_write(struct kp_json *j, const uint8_t *data)
 {
-    double part[2];
-    memcpy(part, data, sizeof part);
-    double_write(j, part[0]);
-    kp_json_char(j, part[1] >= 0 ? '+' : '-');
-    double_write(j, __builtin_fabs(part[1]));
+    const double imaginary = double_at(data + sizeof(double));
+    double_write(j, double_at(data));
+    kp_json_char(j, imaginary >= 0 ? '+' : '-');
+    double_write(j, __builtin_fabs(imaginary));
     kp_json_char(j, 'j');
 }
 
 static void scalar_write(struct kp_json *j, const struct input_entry *e, bool in_list)
 {
-    union {
-        int64_t i;
-        double d;
-    } v;
+    int64_t whole;
     switch (e->tag) {
     case KP_IN_INT:
-        memcpy(&v.i, e->data, sizeof v.i);
-        kp_json_i64(j, v.i);
+        memcpy(&whole, e->data, sizeof whole);
+        kp_json_i64(j, whole);
         break;
-    case KP_IN_DOUBLE:
-        memcpy(&v.d, e->data, sizeof v.d);
-        double_write(j, v.d);
-        break;
-    case KP_IN_BOOL:
-        if (*e->data) kp_json_lit(j, "True");
-        else kp_json_lit(j, "False");
-        break;
+    case KP_IN_DOUBLE: double_write(j, double_at(e->data)); break;
+    case KP_IN_BOOL: kp_json_fmt(j, "%s", *e->data ? "True" : "False"); break;
     case KP_IN_COMPLEX: complex_write(j, e->data); break;
     case KP_IN_NONE:
         if (in_list) kp_json_lit(j, "None");
@@ -261,19 +258,8 @@ static void scalar_write(struct kp_json *j, const struct input_entry *e, bool in
 static void value_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end)
 {
     kp_json_char(j, '"');
-    if (e->tag == KP_IN_SCALAR_LIST) {
-        struct input_walk w = {e->data, end};
-        struct input_entry item;
-        kp_json_char(j, '[');
-        for (unsigned i = 0; i < e->count && e->count <= KP_IN_LIST_MAX; i++) {
-            if (!item_take(&w, &item)) break;
-            if (i) kp_json_lit(j, ", ");
-            scalar_write(j, &item, true);
-        }
-        kp_json_char(j, ']');
-    } else {
-        scalar_write(j, e, false);
-    }
+    if (e->tag == KP_IN_SCALAR_LIST) list_write(j, e, end, true, scalar_write, ", ");
+    else scalar_write(j, e, false);
     kp_json_char(j, '"');
 }
 
