@@ -134,9 +134,9 @@ CASES = [
         Told("recompilation", "excess_ms", severity="critical", says=(r"is \(8, 28\.\.\d+, 512\)", r"mark_dynamic\(tensor, 1\)"))]),
     Case("9 recompilation, inductor", "recompiles.py", STACKS, [AGAIN], args=["inductor"]),
     Case("8 killed, report", "killed.py", ["--advise", *STACKS], args=["kill"], code=-9, read=["report"], quick=True, told=[
-        Told("text", says=(r"killed +by SIGKILL (in step 20|\d\.\d s after step 19), in aten::mm, killed\.py:\d+ similarity, called from killed\.py:\d+ main, which had run for (1[5-9]|[2-9]\d|\d{3})\d\d\.\d ms; it used at most \S+ Gi?B",))]),
+        Told("text", says=(r"killed +by SIGKILL( at \S+ \S+( \(not the main thread\))?)? (in step 20|\d\.\d s after step 19), in aten::mm, killed\.py:\d+ similarity, called from killed\.py:\d+ main, which had run for (1[5-9]|[2-9]\d|\d{3})\d\d\.\d ms; it used at most \S+ Gi?B",))]),
     Case("8 killed, advise", "killed.py", ["--advise", *STACKS], args=["kill"], code=-9, read=["advise"], told=[
-        Told("text", says=(r"\Akilled +by SIGKILL (in step 20|\d\.\d s after step 19), in aten::mm, killed\.py:\d+ similarity, called from killed\.py:\d+ main, which had run for ",))]),
+        Told("text", says=(r"\Akilled +by SIGKILL( at \S+ \S+( \(not the main thread\))?)? (in step 20|\d\.\d s after step 19), in aten::mm, killed\.py:\d+ similarity, called from killed\.py:\d+ main, which had run for ",))]),
     Case("6c hook keeps features", "keeping.py", ["--profile-memory", *STACKS], args=["hook"], quick=True, told=[
         Told("memory-grows", "kept_bytes", line="keeping.py", severity="critical")]),
     Case("6c its twin", "keeping.py", ["--profile-memory", *STACKS], [], args=["drop"]),

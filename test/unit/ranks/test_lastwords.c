@@ -59,6 +59,8 @@ static void a_program_that_stood_still_says_for_how_long(void **state)
     assert_string_equal(words_of(*state, KILLED ",\"ended_after_us\":44999000,\"ended_peak_kb\":1024", ""),
                         " after step 5; it ran no operator for its last 45.0 s (after aten::sub, in step 6); it used "
                         "at most 1.00 MiB of memory");
+    little_teardown(state);
+    little_setup(state);
     assert_string_equal(words_of(*state, KILLED ",\"ended_after_us\":19999000", ""), " after step 5");
 }
 

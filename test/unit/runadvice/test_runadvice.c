@@ -44,7 +44,7 @@ static void a_job_that_stands_is_the_first_finding_in_json_and_its_names_are_esc
     struct kp_runadvice all = {.is_json = true};
     struct kp_rankwaits ranks = {0};
     trace_keep(&all, 0);
-    kp_runadvice_settle(&all, &ranks, &(struct kp_stuck_told){"rank 1 has been in \"fetch\\all\"", "ask", 1});
+    kp_runadvice_settle(&all, &ranks, &(struct kp_stuck_told){"rank 1 has been in \"fetch\\all\"", "ask", true, 1});
     char *const text = printed(&all);
     assert_non_null(strstr(text, "\"verdict\":\"found\""));
     assert_non_null(strstr(text, "\"findings\":[{\"id\":\"stuck\",\"severity\":\"critical\""));
@@ -75,7 +75,8 @@ static void in_text_the_job_that_stands_is_all_that_is_said(void **state)
     struct kp_runadvice all = {0};
     struct kp_rankwaits ranks = {0};
     trace_keep(&all, 0);
-    kp_runadvice_settle(&all, &ranks, &(struct kp_stuck_told){"rank 1 has been in fetch", "`kprof hang .` tells.", 1});
+    kp_runadvice_settle(&all, &ranks,
+                        &(struct kp_stuck_told){"rank 1 has been in fetch", "`kprof hang .` tells.", true, 1});
     char *const text = printed(&all);
     assert_string_equal(text, "STUCK    rank 1 has been in fetch\n         `kprof hang .` tells.\n"
                               "Its steps are not judged while it is stuck; kprof report shows them.\n");

@@ -24,6 +24,7 @@ enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3
 #define FILES_CRITICAL 0.5            /* a step */
 #define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
 #define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
+#define OFTEN 0.25                    /* of the looks: an array in each step, which the heap takes in pieces */
 #define STEADY 0.5   /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
 #define STAGED 0.6   /* of the growth: what so few rises have, from block to block */
 #define FALLS_MOST 5 /* so many usual falls */
@@ -221,7 +222,8 @@ static void resident_tell(struct kp_costrules *x, const struct looks *looks, dou
     f.change = x->tree->trace->memory_count ? KEEPING_LINE
                                             : KEEPING_LINE
                    " For tensors alone: kprof run --profile-memory --with-stack ops.";
-    f.is_critical = is_full || (f.steps == x->out->steps && each >= GROWS_CRITICAL);
+    const bool is_often = (double)f.steps >= OFTEN * (double)looks->step.count && !distance_of(x, looks);
+    f.is_critical = is_full || (is_often && each >= GROWS_CRITICAL);
     kp_costrules_tell(x, &f);
 }
 
