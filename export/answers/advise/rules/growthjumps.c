@@ -20,9 +20,8 @@ enum { JUMPS_LEAST = 4, DISTANCE_LEAST = 4 };
 #define CIRCLE 6.28318530717958648
 #define CHANCE_MOST 0.25 /* that rises anywhere lie together so */
 
-struct jumps {
-    const double *steps;
-    double *rises, all, squares; /* by look */
+struct jumps { /* only looks that rise: the others have no arrow */
+    double *steps, *rises, all, squares, span;
     size_t count;
 };
 
@@ -47,7 +46,7 @@ static bool is_chance(const struct jumps *j, double length, long distances)
 
 static long distance_find(const struct jumps *j)
 {
-    const long most = (long)(j->steps[j->count - 1] - j->steps[0]) / JUMPS_LEAST;
+    const long most = (long)j->span / JUMPS_LEAST;
     double above = 0, length;
     for (long n = most; n >= DISTANCE_LEAST; n--, above = length) {
         length = together(j, n);
@@ -59,16 +58,21 @@ static long distance_find(const struct jumps *j)
 
 long kp_growthjumps_distance(const double *steps, const double *amounts, size_t count)
 {
-    struct jumps j = {.steps = steps, .count = count};
+    struct jumps j = {.span = count ? steps[count - 1] - steps[0] : 0};
     double most = count ? amounts[0] : 0;
+    j.steps = kp_kineto_room(count + 1, sizeof *j.steps);
     j.rises = kp_kineto_room(count + 1, sizeof *j.rises);
     for (size_t i = 0; i < count; i++) {
-        j.rises[i] = fmax(amounts[i] - most, 0);
-        j.all += j.rises[i];
-        j.squares += j.rises[i] * j.rises[i];
-        most = fmax(most, amounts[i]);
+        if (amounts[i] <= most) continue;
+        const double rise = amounts[i] - most;
+        j.steps[j.count] = steps[i];
+        j.rises[j.count++] = rise;
+        j.all += rise;
+        j.squares += rise * rise;
+        most = amounts[i];
     }
     const long distance = j.all > 0 ? distance_find(&j) : 0;
+    free(j.steps);
     free(j.rises);
     return distance;
 }

@@ -119,13 +119,6 @@ static size_t rises_of(const struct looks *l)
     return rises;
 }
 
-/* In how many steps it grows: in all, or in those few. */
-static size_t steps_of(const struct kp_costrules *x, const struct looks *l)
-{
-    const size_t rises = rises_of(l);
-    return rises < STEADY * (double)l->step.count ? rises : x->out->steps;
-}
-
 /* Is the growth no larger than a few of the usual falls below what there was before? These are blocks that come and go,
  * by which a program has ever more only by chance, or until it has seen its largest. */
 static bool is_of_falls(const struct looks *l, size_t from, size_t end)
@@ -140,12 +133,18 @@ static bool is_of_falls(const struct looks *l, size_t from, size_t end)
     return kp_sample_end(&last, 0.5) - l->bytes.of[from] < FALLS_MOST * kp_sample_end(&falls, FALLS_USUAL);
 }
 
-/* Where few steps grow, in what distance: behind the first quarter, where a heap may find its size. */
-static long distance_of(const struct kp_costrules *x, const struct looks *l)
+struct growing {
+    size_t steps;  /* in which it grows: all, or where that is less than half of the looks those */
+    long distance; /* of those few, where it is even; 0 */
+};
+
+/* The distance is that behind the first quarter, where a heap may find its size. */
+static struct growing growing_of(const struct kp_costrules *x, const struct looks *l)
 {
-    const size_t from = l->step.count / WARM_PART;
-    if (steps_of(x, l) == x->out->steps) return 0;
-    return kp_growthjumps_distance(l->step.of + from, l->bytes.of + from, l->step.count - from);
+    const size_t rises = rises_of(l), from = l->step.count / WARM_PART;
+    if (rises >= STEADY * (double)l->step.count) return (struct growing){x->out->steps, 0};
+    return (struct growing){rises,
+                            kp_growthjumps_distance(l->step.of + from, l->bytes.of + from, l->step.count - from)};
 }
 
 /* Does the program, which grows so much a step, soon have all memory that it may have? Not where that is not known. */
@@ -199,30 +198,29 @@ static const char *tensors_text(const struct kp_costrules *x, double tensors)
 }
 
 /* "with each step", "in jumps, each 40th step by about 2.60 MiB". */
-static const char *when_text(const struct kp_costrules *x, const struct looks *l, double each)
+static const char *when_text(const struct kp_costrules *x, const struct growing *g, double each)
 {
     char every[32];
-    const long distance = distance_of(x, l);
-    if (steps_of(x, l) == x->out->steps) return "with each step";
-    if (!distance) return "in some steps, per step on average";
-    return KP_TEXT("in jumps%s by about %s", kp_everynth_text(every, sizeof every, distance),
-                   kp_units_size((int64_t)(each * (double)distance)));
+    if (g->steps == x->out->steps) return "with each step";
+    if (!g->distance) return "in some steps, per step on average";
+    return KP_TEXT("in jumps%s by about %s", kp_everynth_text(every, sizeof every, g->distance),
+                   kp_units_size((int64_t)(each * (double)g->distance)));
 }
 
 static void resident_tell(struct kp_costrules *x, const struct looks *looks, double each, double tensors)
 {
-    struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each};
+    const struct growing g = growing_of(x, looks);
+    struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = g.steps};
     const bool is_full = is_soon_full(x, looks, each);
-    f.steps = steps_of(x, looks);
     f.what =
-        KP_TEXT("the program's memory on the host grows %s (%s)%s", when_text(x, looks, each), tensors_text(x, tensors),
+        KP_TEXT("the program's memory on the host grows %s (%s)%s", when_text(x, &g, each), tensors_text(x, tensors),
                 is_full ? KP_TEXT(", and nears the %s that it may have",
                                   kp_units_size((int64_t)(1024 * kp_costrules_fact(x, "kprof.memory_kb"))))
                         : "");
     f.change = x->tree->trace->memory_count ? KEEPING_LINE
                                             : KEEPING_LINE
                    " For tensors alone: kprof run --profile-memory --with-stack ops.";
-    const bool is_often = (double)f.steps >= OFTEN * (double)looks->step.count && !distance_of(x, looks);
+    const bool is_often = (double)g.steps >= OFTEN * (double)looks->step.count && !g.distance;
     f.is_critical = is_full || (is_often && each >= GROWS_CRITICAL);
     kp_costrules_tell(x, &f);
 }
@@ -250,12 +248,12 @@ void kp_rules_open_files(struct kp_costrules *x)
     struct looks looks = looks_read(x->tree->trace, "kprof.file_steps", 1);
     const double each = growth_of(&looks, &of_files);
     if (each > 0) {
-        struct kp_finding f = {.id = KP_FINDING_FILES};
-        f.steps = steps_of(x, &looks);
+        const struct growing g = growing_of(x, &looks);
+        struct kp_finding f = {.id = KP_FINDING_FILES, .steps = g.steps};
         char every[32];
         f.what = KP_TEXT("the program opens files that stay open, %.2g per step%s: %.0f are open at first and %.0f in "
                          "the end",
-                         each, kp_everynth_text(every, sizeof every, distance_of(x, &looks)), looks.bytes.of[0],
+                         each, kp_everynth_text(every, sizeof every, g.distance), looks.bytes.of[0],
                          looks.bytes.of[looks.bytes.count - 1]);
         f.change =
             "At its limit (ulimit -n) it fails with \"Too many open files\". A batch of a DataLoader's worker that "
