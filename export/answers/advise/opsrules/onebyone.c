@@ -63,12 +63,6 @@ static void run_end(struct loops *l)
     *run = (struct loop_run){0};
 }
 
-/* Of the run's function, or of a comprehension in it. */
-static bool is_of_run(const struct loop_run *run, const char *line)
-{
-    return kp_gapplace_is_function(line, run->function) || kp_gapplace_is_inner(line, run->function);
-}
-
 /* Of a machine without a core for the loop: a turn that waits for one is a turn of it. */
 static bool is_pause(const struct loops *l, int64_t ns) { return ns > (l->is_crowded ? WAIT_NS : TURN_NS); }
 
@@ -80,8 +74,8 @@ static void op_take(struct loops *l, size_t i, const char *line)
     const bool reads = kp_valueread_is(l->x->tree, i), is_mark = reads || takes_element(name);
     struct loop_run *const run = &l->run;
     const int64_t since_ns = node->start_ns - run->end_ns;
-    if (run->function &&
-        (run->tid != e->tid || !is_of_run(run, line) || is_pause(l, since_ns) || run->since >= TURN_OPS))
+    if (run->function && (run->tid != e->tid || !kp_gapplace_is_within(line, run->function) || is_pause(l, since_ns) ||
+                          run->since >= TURN_OPS))
         run_end(l);
     if (!run->function && !is_mark) return;
     if (!run->function)
@@ -131,10 +125,9 @@ static const char *change_of(const struct loops *l)
 static bool is_told(const struct loops *l)
 {
     static const char *const ids[] = {KP_FINDING_READS, KP_FINDING_INPUT};
-    const struct loop_run of = {.function = l->function};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         struct kp_finding *const f = kp_costrules_find(l->x, ids[i]);
-        if (!f || !f->line || !is_of_run(&of, f->line)) continue;
+        if (!f || !f->line || !kp_gapplace_is_within(f->line, l->function)) continue;
         if (i == 1) f->change = kp_costrules_text(l->x, "%s Its loop goes one by one: %s", f->change, change_of(l));
         if (i == 1 || 2 * f->step_ns >= kp_cost_mean(&l->cost)) return true;
         *f = l->x->out->findings[--l->x->out->count];

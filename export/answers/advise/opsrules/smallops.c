@@ -32,10 +32,7 @@ struct small_ops {
 static bool is_one_function(const struct small_ops *s, uint32_t a, uint32_t b)
 {
     const struct kp_kineto *const trace = s->x->tree->trace;
-    const char *const function = kp_kineto_text(trace, b);
-    return a && b &&
-           (a == b || kp_gapplace_is_function(kp_kineto_text(trace, a), function) ||
-            kp_gapplace_is_inner(kp_kineto_text(trace, a), function));
+    return a && b && (a == b || kp_gapplace_is_within(kp_kineto_text(trace, a), kp_kineto_text(trace, b)));
 }
 
 /* Small ops and the Python that calls them are half of it or more. */

@@ -204,6 +204,11 @@ bool kp_gapplace_is_inner(const char *line, const char *function)
            strncmp(line, function, strcspn(function, ":") + 1) == 0;
 }
 
+bool kp_gapplace_is_within(const char *line, const char *function)
+{
+    return kp_gapplace_is_function(line, function) || kp_gapplace_is_inner(line, function);
+}
+
 /* The lines around a gap tell more than the function in which it lies. */
 static bool is_around(const struct kp_finding *gap, const char *function)
 {

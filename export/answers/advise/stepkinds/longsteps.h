@@ -120,6 +120,7 @@ double kp_gapplace_usual(const struct kp_costrules *rules, const double *weights
 bool kp_gapplace_is_function(const char *line, const char *function); /* a line of it, or both of one */
 /* "train.py:12 <listcomp>", a function of its own up to Python 3.11, as part of one of that file. */
 bool kp_gapplace_is_inner(const char *line, const char *function);
+bool kp_gapplace_is_within(const char *line, const char *function); /* one of both */
 
 /* ---- readtimes.c: the function that reads values one by one ---- */
 
