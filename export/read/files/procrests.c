@@ -13,9 +13,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
-
-enum { USER_TICKS = 12, STATE_FIELD_BYTES = 2 }; /* blanks behind the name, before utime */
 
 struct task {
     char state, name[32];
@@ -26,15 +25,12 @@ struct task {
 static bool stat_take(struct task *t, const char *stat)
 {
     const char *const from = strchr(stat, '('), *const to = strrchr(stat, ')');
-    if (!from || !to || to < from || to[1] != ' ') return false;
+    const char *const state = kp_digits_stat(stat, KP_STAT_STATE);
+    if (!from || to < from || !*state) return false;
     snprintf(t->name, sizeof t->name, "%.*s", (int)(to - from - 1), from + 1);
-    t->state = to[STATE_FIELD_BYTES];
-    const char *at = to;
-    for (int i = 0; at && i < USER_TICKS; i++) at = strchr(at + 1, ' ');
-    char *next = NULL;
-    t->ticks = at ? strtoull(at, &next, 10) : 0;
-    if (next) t->ticks += strtoull(next, NULL, 10);
-    return at;
+    t->state = *state;
+    t->ticks = kp_digits_stat_ticks(stat, KP_STAT_TIMES);
+    return *kp_digits_stat(stat, KP_STAT_TIMES);
 }
 
 /* The wait channel tells of a futex and of a wait for a child alone. */

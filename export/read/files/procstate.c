@@ -8,26 +8,21 @@
 #include "export/read/files/procstate.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 
-enum { STATE = 3, PARENT = 4, FLAGS = 9, PENDING = 31 }; /* numbers of fields */
+enum { PARENT = 4, FLAGS = 9, PENDING = 31 }; /* numbers of fields */
 #define PF_EXITING 0x4ULL
 #define KILLED (1ULL << (9 - 1))
 
-static unsigned long long field(const char *at, int number)
-{
-    for (int i = STATE; at && i < number; i++) at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : 0;
-}
+static uint64_t field(const char *stat, int number) { return kp_digits(kp_digits_stat(stat, number)); }
 
 char kp_procstate_of(const char *stat)
 {
-    const char *const end = strrchr(stat, ')'); /* of the name */
-    if (!end || end[1] != ' ' || !end[2]) return '\0';
-    return field(end + 2, FLAGS) & PF_EXITING || field(end + 2, PENDING) & KILLED ? 'X' : end[2];
+    const bool is_ending = field(stat, FLAGS) & PF_EXITING || field(stat, PENDING) & KILLED;
+    const char state = *kp_digits_stat(stat, KP_STAT_STATE);
+    return state && is_ending ? 'X' : state;
 }
 
 char kp_procstate(long pid)
@@ -43,8 +38,7 @@ long kp_procstate_parent(long pid)
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     (void)kp_io_text(path, text, sizeof text);
-    const char *const end = strrchr(text, ')');
-    return end && end[1] == ' ' ? (long)field(end + 2, PARENT) : 0;
+    return (long)field(text, PARENT);
 }
 
 uint64_t kp_procstate_start(long pid) { return kp_procstate(pid) == 'X' ? 0 : kp_io_process_start((int32_t)pid); }
