@@ -208,7 +208,8 @@ static const char *change_of(const struct kp_costrules *x, const char *where, co
 /* The steps that leave some. The last one is left out: its blocks may live on into the next one. */
 struct left_steps {
     size_t *at, count;
-    double mean; /* bytes, of all steps */
+    double mean;  /* bytes, of all steps */
+    bool is_each; /* most steps do */
 };
 
 static struct left_steps leaving_find(const struct kp_costrules *x, const struct kp_cost *left)
@@ -219,6 +220,7 @@ static struct left_steps leaving_find(const struct kp_costrules *x, const struct
         l.mean += left->of[i] / (double)(steps - 1);
         if (left->of[i] >= LEFT_LEAST) l.at[l.count++] = i;
     }
+    l.is_each = (double)l.count >= LEFT_STEPS * (double)(steps - 1);
     return l;
 }
 
@@ -226,7 +228,7 @@ static struct left_steps leaving_find(const struct kp_costrules *x, const struct
 static const char *leaving_text(const struct kp_costrules *x, const struct left_steps *l)
 {
     const size_t steps = x->chosen->step_count - 1;
-    if ((double)l->count >= LEFT_STEPS * (double)steps) return "each step leaves ";
+    if (l->is_each) return "each step leaves ";
     if (!l->count || !kp_everynth_recurs(l->count, (long)l->at[0], (long)l->at[l->count - 1], (long)steps)) return NULL;
     const long nth = kp_costrules_each_nth(x, l->at, l->count);
     return nth ? KP_TEXT("each %ldth step leaves ", nth) : "some steps leave ";
@@ -240,13 +242,12 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     struct left_lines lines = {0};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, &left, &lines);
     struct left_steps l = leaving_find(x, &left);
-    const bool is_each = (double)l.count >= LEFT_STEPS * (double)(steps - 1);
     const char *const who = steps >= STEPS_FOR_GROWTH ? leaving_text(x, &l) : NULL;
     struct kp_finding f = {.id = KP_FINDING_GROWS, .steps = l.count};
-    f.step_bytes = is_each ? kp_quantile(left.of, steps - 1, 0.5) : l.mean;
+    f.step_bytes = l.is_each ? kp_quantile(left.of, steps - 1, 0.5) : l.mean;
     f.what = KP_TEXT("%s%smemory allocated%s%s", who ? who : "", gpu ? "GPU " : "",
-                     is_each ? "" : ", per step on average", lines_text(x, &lines, l.count));
-    f.is_critical = is_each && f.step_bytes >= LEFT_CRITICAL;
+                     l.is_each ? "" : ", per step on average", lines_text(x, &lines, l.count));
+    f.is_critical = l.is_each && f.step_bytes >= LEFT_CRITICAL;
     if (who && f.step_bytes >= LEFT_LEAST) {
         kp_costplaces_tell(&left.places, x->tree->trace, &f);
         f.change = 2 * lines.of_optimizers > lines.bytes ? state_change : change_of(x, f.where, f.line);
@@ -307,8 +308,9 @@ void kp_rules_memory(struct kp_costrules *x)
     const struct kp_kineto *trace = x->tree->trace;
     if (!trace->memory_count && !trace->profile_memory && (!trace->has_heap || x->out->has_gpu))
         kp_costrules_unjudged(x, "memory (kprof run --profile-memory)");
-    if (!has_addresses(trace)) kp_costrules_unjudged(x, "addresses of memory (kprof run --profile-memory)");
-    if (!trace->memory_count || !has_addresses(trace)) return;
+    const bool is_known = has_addresses(trace);
+    if (!is_known) kp_costrules_unjudged(x, "addresses of memory (kprof run --profile-memory)");
+    if (!trace->memory_count || !is_known) return;
     events_list(&w);
     places_find(&w);
     growth_judge(&w, false);
