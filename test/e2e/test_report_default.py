@@ -329,7 +329,9 @@ def test_evaluations_are_as_long_as_the_programs_own_clock_says(tmp_path, kind, 
     run = harness.run_kprof("evaluating.py", tmp_path / "out", kind, schedule=None, shapes=False, OMP_NUM_THREADS=1, LAZY_DYNAMO=1).ok()
     took = [float(ms) for ms in run.out.split()[1:]][first:]
     told = re.compile(rf"(\d+) {what} during the training take (?:at least )?([\d.]+ m?s).* hold (\d+) forward passes without backward, ")
-    found = [told.search(harness.cli(*command, run.trace).stdout).groups() for command in (["report"], ["report", "--by", "step"], ["advise"])]
+    said = [harness.cli(*command, run.trace).stdout for command in (["report"], ["report", "--by", "step"], ["advise"])]
+    assert all(map(told.search, said)), said
+    found = [told.search(text).groups() for text in said]
     assert found == [found[0]] * 3 and (int(found[0][0]), int(found[0][2])) == (len(took), passes), (found, took)
     number, unit = found[0][1].split()
     assert 0.9 < float(number) * {"ms": 1, "s": 1000}[unit] / sum(took) < 1.25, (found, took)  # beside other tests a program is held up in between
