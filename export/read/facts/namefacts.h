@@ -31,9 +31,10 @@ enum kp_namefact {
     KP_NAME_DDP_BUFFERS = 1 << 20,  /* DistributedDataParallel sends buffers, or a stack that has it */
     KP_NAME_DECOMPRESSES = 1 << 21, /* a call of Python, of zlib, an archive, .. */
     KP_NAME_SAMPLES = 1 << 22,      /* a DataLoader asks its sampler, or a stack that has it */
-    KP_NAME_PYWAIT = 1 << 23,       /* times an enum kp_pywait; the uppermost bits */
-    KP_NAME_OF_STACKS =
-        KP_NAME_INPUT | KP_NAME_FORMATS | KP_NAME_DEEPCOPY | KP_NAME_RECOMPUTES | KP_NAME_DDP_BUFFERS | KP_NAME_SAMPLES,
+    KP_NAME_OBJECTS = 1 << 23,      /* ranks send each other objects as pickles, or a stack that has it */
+    KP_NAME_PYWAIT = 1 << 24,       /* times an enum kp_pywait; the uppermost bits */
+    KP_NAME_OF_STACKS = KP_NAME_INPUT | KP_NAME_FORMATS | KP_NAME_DEEPCOPY | KP_NAME_RECOMPUTES | KP_NAME_DDP_BUFFERS |
+                        KP_NAME_SAMPLES | KP_NAME_OBJECTS,
     KP_NAME_RANGE = KP_NAME_STEP | KP_NAME_OPTIMIZER | KP_NAME_LOADER /* no op, whatever old files call it */
 };
 uint32_t kp_namefacts_find(const struct kp_kineto *trace, uint32_t id); /* and keeps them */

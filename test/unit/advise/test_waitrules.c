@@ -198,7 +198,7 @@ static void the_broadcast_of_buffers_is_said_beside_its_copies(void **state)
     const struct kp_advice a = advise(t);
     const struct kp_finding *const f = found(&a, "ddp-buffers");
     assert_non_null(f);
-    assert_non_null(strstr(f->what, "(the broadcasts, in which ranks also wait, take 6.00 ms per step more)"));
+    assert_non_null(strstr(f->what, "(the collectives, in which ranks also wait, take 6.00 ms per step more)"));
     assert_int_equal(f->step_ns, 6000000);
 }
 

@@ -50,6 +50,8 @@ static void a_name_has_its_facts(void **state)
                 {"x/torch_audiomentations/core/composition.py(88): forward", KP_NAME_INPUT},
                 {"torch/_tensor_str.py(715): _str;train.py(1): main", KP_NAME_FORMATS},
                 {"copy.py(128): deepcopy", KP_NAME_DEEPCOPY},
+                {"torch/distributed/distributed_c10d.py(4354): _object_to_tensor",
+                 KP_NAME_OBJECTS | KP_PYWAIT_COMM * KP_NAME_PYWAIT},
                 {"torch/utils/checkpoint.py(1351): unpack_hook;train.py(1): main", KP_NAME_RECOMPUTES},
                 {"torch/nn/parallel/distributed.py(2138): _sync_buffers", KP_NAME_DDP_BUFFERS},
                 {"cudaDeviceSynchronize", KP_NAME_WAIT},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pycallrules.c - calls of Python that cost a step by all that runs in them: texts of tensors, copies of a whole state,
- * buffers that go to all ranks
+ * buffers that go to all ranks, objects that ranks send each other
  *
  * Such a call is hundreds of small ops and the Python between them. Its own frames tell the calls, or a frame in the
  * stacks of their ops: then two such ops on end, of one line, have the time between them, too. All steps are judged: a
@@ -40,6 +40,13 @@ static const struct pycall_rule {
       "If each rank may keep its own, as with running statistics of BatchNorm, or all are equal anyway: "
       "DistributedDataParallel(..., broadcast_buffers=False). Keep large state, such as a queue of samples, in a plain "
       "attribute in place of a buffer."}},
+    {KP_NAME_OBJECTS,
+     true,
+     {0.03, EXPLAINS, "objects-between-ranks",
+      "ranks send each other Python objects, as all_gather_object() does: each is pickled, copied and unpickled",
+      "Send tensors: reduce on each rank what can be (counts, sums), and torch.distributed.all_reduce() the few "
+      "numbers; "
+      "all_gather_into_tensor() takes tensors without a pickle. Send objects less often, as at the end of an epoch."}},
 };
 
 /* The call itself, or an op whose stack has it. What the backward of one does, no call does. */
@@ -92,7 +99,7 @@ static void calls_judge(struct kp_costrules *x, const struct pycall_rule *call)
     struct kp_cost_rule rule = call->rule;
     const double ns = calls_charge(&cost, &times, x, call) / (double)(x->out->steps ? x->out->steps : 1);
     if (ns > SHOWN_NS)
-        rule.what = kp_costrules_text(x, "%s (the broadcasts, in which ranks also wait, take %s per step more)",
+        rule.what = kp_costrules_text(x, "%s (the collectives, in which ranks also wait, take %s per step more)",
                                       rule.what, kp_units_ms(ns));
     if (kp_cost_tell(&cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &times);
     kp_spans_fini(&times);
