@@ -149,7 +149,7 @@ def test_page_faults_of_an_update_are_told_with_the_optimizer(made, told, tmp_pa
             at += us
     findings = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
     assert [f["id"] for f in findings] == told, findings
-    assert ("Its new tensors take most of the 100 page faults per step." in findings[0]["change"]) == (len(told) == 1), findings[0]
+    assert ("The new tensors of the update take most of the 100 page faults per step." in findings[0]["change"]) == (len(told) == 1), findings[0]
 
 
 @pytest.mark.parametrize("name, severity", [("no-op-runs", "critical"), ("low-occupancy", "critical"), ("launch-blocking", "critical"), ("memory-grows", "critical"),

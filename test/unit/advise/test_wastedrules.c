@@ -127,6 +127,49 @@ static void a_gradient_of_far_more_rows_than_were_asked_for_is_told(void **state
     assert_non_null(strstr(f->change, "sparse=True"));
 }
 
+/* The same with an Adam that goes over the weight in 300 us, and over another one in 20. `head`: what forward
+ * multiplies has the weight's size, as one that shares it; the optimizer updates so many of that size. */
+static struct kp_advice updated(struct little *t, const char *head, int of_size)
+{
+    static const char *const ops[] = {"aten::lerp_", "aten::addcmul_", "aten::addcdiv_"};
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step), update = begin + 1300;
+        shaped(t, "aten::addmm", begin, 1000, head);
+        shaped(t, "aten::embedding_dense_backward", begin + 1100, 100, "[[64,8],[64],[],[],[]]");
+        shaped(t, "aten::zero_", begin + 1110, 80, "[[5000,8]]");
+        event(t, "user_annotation", "Optimizer.step#Adam.step", 1, update, 400, "");
+        for (int i = 0; i < 3 * of_size; i++)
+            shaped(t, ops[i % 3], update + 10 + i * 300 / of_size / 3, 300 / of_size / 3, "[[5000,8],[5000,8],[]]");
+        for (int i = 0; i < 3; i++) shaped(t, ops[i], update + 350 + 10 * i, 7, "[[8,8],[8,8],[]]");
+    }
+    return advise(t);
+}
+
+static void what_the_optimizer_does_with_all_rows_is_of_the_gradient(void **state)
+{
+    const struct kp_advice a = updated(*state, "[[8],[64,8],[8,8],[],[]]", 1);
+    const struct kp_finding *const f = found(&a, "dense-embedding-gradient");
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 400000, 1);
+    assert_non_null(strstr(f->what, "has all its 5000 rows, which the optimizer updates, and a batch uses 64"));
+    assert_null(found(&a, "optimizer-unfused"));
+}
+
+static void a_weight_that_a_head_shares_has_all_rows_anyway(void **state)
+{
+    const struct kp_advice a = updated(*state, "[[5000],[64,8],[8,5000],[],[]]", 1);
+    assert_null(found(&a, "dense-embedding-gradient"));
+    assert_non_null(found(&a, "optimizer-unfused"));
+}
+
+static void half_is_the_embeddings_beside_a_head_as_large(void **state)
+{
+    const struct kp_advice a = updated(*state, "[[5000],[64,8],[8,5000],[],[]]", 2);
+    const struct kp_finding *const f = found(&a, "dense-embedding-gradient");
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 250000, 1);
+}
+
 static void a_gradient_of_rows_most_of_which_were_asked_for_is_not_told(void **state)
 {
     const struct kp_advice a = embedded(*state, 500);
@@ -219,6 +262,9 @@ int main(void)
         LITTLE(half_of_new_data_is_not_told),
         LITTLE(cats_without_shapes_are_not_judged),
         LITTLE(a_gradient_of_far_more_rows_than_were_asked_for_is_told),
+        LITTLE(what_the_optimizer_does_with_all_rows_is_of_the_gradient),
+        LITTLE(a_weight_that_a_head_shares_has_all_rows_anyway),
+        LITTLE(half_is_the_embeddings_beside_a_head_as_large),
         LITTLE(a_gradient_of_rows_most_of_which_were_asked_for_is_not_told),
         LITTLE(a_gradient_without_shapes_is_not_judged),
         LITTLE(a_small_gradient_beside_a_long_update_is_not_judged),

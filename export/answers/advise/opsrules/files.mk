@@ -6,6 +6,7 @@ SRC_opsrules := \
     export/answers/advise/opsrules/bandwidth.c \
     export/answers/advise/opsrules/compilerule.c \
     export/answers/advise/opsrules/copyrules.c \
+    export/answers/advise/opsrules/densegrads.c \
     export/answers/advise/opsrules/float64rule.c \
     export/answers/advise/opsrules/hookrule.c \
     export/answers/advise/opsrules/fuserules.c \

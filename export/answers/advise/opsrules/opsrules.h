@@ -13,6 +13,7 @@ void kp_rules_parametrized(struct kp_costrules *rules);     /* parametrizerule.c
 void kp_rules_hooks(struct kp_costrules *rules);            /* hookrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);        /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);           /* wastedrules.c: also of a GPU */
+void kp_rules_dense_gradients(struct kp_costrules *rules);  /* densegrads.c: after the optimizer, without a GPU */
 void kp_rules_unused_grads(struct kp_costrules *rules);     /* unusedgrads.c */
 void kp_rules_optimizer_faults(struct kp_costrules *rules); /* optimizerrule.c: after page faults and both of these */
 void kp_rules_compiling(struct kp_costrules *rules);        /* compilerule.c: before kp_rules_steps() */

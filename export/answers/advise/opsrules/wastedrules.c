@@ -3,8 +3,7 @@
  * wastedrules.c - work that is done again for each piece or row, as the shapes of its inputs tell
  *
  * A tensor that torch.cat grows by a piece at a time is copied whole each time, as is a buffer that gets a few rows a
- * step. The gradient of an embedding has as many rows as its weight, whatever few a batch asks for. A generation
- * without its cache computes all tokens again for each.
+ * step. A generation without its cache computes all tokens again for each.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 
@@ -15,8 +14,7 @@
 
 #define OLD_SHARE 0.9 /* of the elements that torch.cat returns: they lie in one of its inputs */
 
-enum { TENSORS_MOST = 64, GROWN_LEAST = 8, ROWS_TIMES = 8, UPDATE_TIMES = 10, AGAIN_LEAST = 8, AGAIN_PART = 4 };
-enum { INSIDE_MOST = 12, NEAR_MOST = 12, PAGE_ELEMENTS = 1024 };
+enum { TENSORS_MOST = 64, GROWN_LEAST = 8, AGAIN_LEAST = 8, AGAIN_PART = 4, NEAR_MOST = 12, PAGE_ELEMENTS = 1024 };
 
 static const struct kp_cost_rule growing = {
     0.05, 0, "cat-in-a-loop", "torch.cat appends to a tensor again and again, and copies all of it each time",
@@ -26,10 +24,6 @@ static const struct kp_cost_rule old_data = {
     "Allocate the buffer once, and write into it: buffer[at:at + n] = new, with at = (at + n) % size where the oldest "
     "may go. Or keep the pieces in a list, and join them when they are read. For keys and values of a generation: "
     "model.generate(..., cache_implementation=\"static\")."};
-static const struct kp_cost_rule dense = {
-    0.05, 0, "dense-embedding-gradient", "an embedding computes a gradient of all its rows, although a batch uses few",
-    "Use torch.nn.Embedding(..., sparse=True) with torch.optim.SparseAdam, SGD or Adagrad. The optimizer then skips "
-    "the other rows as well, which saves more than shown here."};
 
 /* Reads how many elements each tensor of an input has: "[[[16, 101, 128], [16, 1, 128]], []]" has two in input 0. */
 static size_t tensors_read(const struct kp_costrules *x, size_t node, int input, double of[TENSORS_MOST])
@@ -166,62 +160,6 @@ static void growing_judge(struct kp_costrules *x)
     kp_keyindex_fini(&g.places);
 }
 
-/* ---- dense gradients of embeddings ---- */
-
-/* The rows of the gradient that an op inside sets to zero, of so many numbers each; 0: none does. */
-static double rows_made(const struct kp_costrules *x, size_t node, double row)
-{
-    const struct kp_node *const nodes = x->tree->nodes;
-    for (size_t i = node + 1; i < x->tree->count && i < node + INSIDE_MOST; i++) {
-        const int32_t parent = nodes[i].parent;
-        double all[TENSORS_MOST];
-        if (parent < 0 || (parent != (int32_t)node && nodes[parent].parent != (int32_t)node)) continue;
-        if (is_judged(x, i, "aten::zero_") && tensors_read(x, i, 0, all)) return all[0] / row;
-    }
-    return 0;
-}
-
-/* An optimizer goes over all rows some ten times (Adam), so it costs much where the gradient alone does not. */
-static bool may_be_much(const struct kp_costrules *x, double ns)
-{
-    const double least = dense.bound * x->out->step_ns * (double)x->chosen->step_count;
-    struct kp_spans updates = {0};
-    kp_costrules_spans(x, KP_NAME_OPTIMIZER, &updates);
-    const double update_ns = (double)kp_spans_length(&updates, &x->chosen->in_steps);
-    kp_spans_fini(&updates);
-    return ns > 0 && (ns >= least || (UPDATE_TIMES * ns >= least && update_ns >= least));
-}
-
-/* What an optimizer does with all rows is most of what such a gradient costs: fused=True comes after that. */
-static void optimizer_tell(struct kp_costrules *x, const char *has)
-{
-    struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_OPTIMIZER);
-    if (f)
-        f->change = KP_TEXT("%s, and the optimizer updates them all: torch.nn.Embedding(..., sparse=True) with "
-                            "torch.optim.SparseAdam, SGD or Adagrad updates those of the batch. Else: %s",
-                            has, f->change);
-}
-
-static void dense_judge(struct kp_costrules *x)
-{
-    struct kp_cost cost = kp_cost_open(x);
-    double bare_ns = 0; /* without shapes */
-    for (size_t i = 0; i < x->tree->count; i++) {
-        double gradient[TENSORS_MOST], asked[TENSORS_MOST];
-        if (!is_judged(x, i, "aten::embedding_dense_backward")) continue;
-        if (!kp_kineto_shapes(kp_tree_event(x->tree, i))) bare_ns += (double)kp_costrules_ns(x, i);
-        if (!tensors_read(x, i, 1, asked) || !tensors_read(x, i, 0, gradient) || !(gradient[0] > 0)) continue;
-        if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0]) kp_cost_add_node(&cost, i, 1);
-    }
-    const double ns = kp_cost_mean(&cost) * (double)x->chosen->step_count;
-    if (may_be_much(x, bare_ns)) {
-        kp_costrules_unjudged(x, "rows of an embedding's gradient (kprof run --record-shapes)");
-        optimizer_tell(x, "An embedding may have many more rows than a batch uses (kprof run --record-shapes tells)");
-    }
-    kp_cost_tell(&cost, &dense);
-    if (may_be_much(x, ns)) optimizer_tell(x, "An embedding has many more rows than a batch uses");
-}
-
 /* ---- a generation without its cache ---- */
 
 static void again_judge(struct kp_costrules *x)
@@ -261,5 +199,5 @@ void kp_rules_wasted(struct kp_costrules *x)
     again_judge(x);
     if (x->out->has_gpu) return;
     growing_judge(x);
-    dense_judge(x);
+    kp_rules_dense_gradients(x);
 }
