@@ -14,7 +14,7 @@
 
 enum { WEIGHTS_MOST = 8, ROWS_TIMES = 8, UPDATE_TIMES = 10, INSIDE_MOST = 12 };
 
-static const struct kp_cost_rule rule = {0.05, 0, KP_FINDING_DENSE, "",
+static const struct kp_cost_rule rule = {0.05, 0, "dense-embedding-gradient", "",
                                          "Use torch.nn.Embedding(..., sparse=True) with torch.optim.SparseAdam, SGD or "
                                          "Adagrad. The gradient then has the rows "
                                          "of the batch alone, and the optimizer leaves the others as they are."};
@@ -31,6 +31,7 @@ struct dense {
     struct weight weights[WEIGHTS_MOST];
     size_t count;
     double update_ns; /* of the optimizer, in all steps */
+    double made;      /* elements of new tensors there: gradients, and what an op returns */
     struct kp_cost cost;
 };
 
@@ -72,11 +73,13 @@ static void gradient_take(struct dense *d, size_t node)
     if (!(sent > 0) || !(asked > 0) || made < ROWS_TIMES * sent) return;
     struct weight *w = weight_of(d, made);
     if (!w && d->count == WEIGHTS_MOST) return;
-    if (!w)
-        w = &d->weights[d->count++],
+    if (!w) {
+        w = &d->weights[d->count++];
         *w = (struct weight){.elements = made, .rows = made * asked / sent, .gradient = (int32_t)node};
+    }
     if (asked > w->asked) w->asked = asked;
     kp_cost_add_node(&d->cost, node, 1);
+    d->made += made;
 }
 
 /* Returns how long gradients take whose shapes were not recorded. */
@@ -140,8 +143,9 @@ static void updates_charge(struct dense *d)
         const struct weight *const w = weight_of(d, elements_of(x, i, 0));
         if (!w) continue;
         kp_cost_add(&d->cost, w->gradient, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, share_of(d, w));
-        if (kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER))
-            d->update_ns += share_of(d, w) * (double)kp_costrules_ns(x, i);
+        if (!kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER)) continue;
+        d->update_ns += share_of(d, w) * (double)kp_costrules_ns(x, i);
+        if (KP_NAME_IS(kp_costrules_name(x, (int32_t)i), "aten::sqrt", "aten::div")) d->made += w->elements;
     }
 }
 
@@ -184,7 +188,9 @@ static void dense_tell(struct dense *d)
     said.what = KP_TEXT("the gradient of an embedding has all its %.0f rows%s, and a batch uses %.0f or fewer",
                         most->rows, d->update_ns > 0 ? ", which the optimizer updates" : "", most->asked);
     if (is_most) said.change = KP_TEXT("%s fused=True is faster for the other parameters.", rule.change);
-    if (kp_cost_tell(&d->cost, &said) && is_most) kp_finding_drop(x->out, kp_costrules_find(x, KP_FINDING_OPTIMIZER));
+    if (!kp_cost_tell(&d->cost, &said)) return;
+    if (is_most) kp_finding_drop(x->out, kp_costrules_find(x, KP_FINDING_OPTIMIZER));
+    kp_rules_faults_drop(x, d->made);
 }
 
 void kp_rules_dense_gradients(struct kp_costrules *x)

@@ -147,8 +147,7 @@ void kp_rules_optimizer_faults(struct kp_costrules *x)
 {
     struct kp_finding *const taken = kp_costrules_find(x, KP_FINDING_FAULTS);
     struct kp_pagefaults faults;
-    struct kp_finding *f = kp_costrules_find(x, KP_FINDING_OPTIMIZER);
-    if (!f) f = kp_costrules_find(x, KP_FINDING_DENSE);
+    struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_OPTIMIZER);
     if (!taken || !f || !kp_pagefaults_of(x->tree->trace, &faults)) return;
     if (faults.major_ns > faults.minor_ns || made_ns(x) < taken->step_ns * (double)x->out->steps) return;
     f->change = KP_TEXT("%s The new tensors of the update take most of the %.0f page faults per step.", f->change,

@@ -126,8 +126,7 @@ static void cat_take(struct growth *g, size_t node)
     *last = now;
 }
 
-/* malloc gets such a buffer from the kernel each time: where that is most page faults, they are no finding. */
-static void faults_drop(struct kp_costrules *x, double elements)
+void kp_rules_faults_drop(struct kp_costrules *x, double elements)
 {
     struct kp_finding *const f = kp_costrules_find(x, KP_FINDING_FAULTS);
     struct kp_pagefaults faults;
@@ -142,7 +141,7 @@ static void old_tell(struct growth *g)
     rule.what = KP_TEXT(
         "torch.cat copies a buffer to add a little to it, %.1f times per step: %.1f %% of what it copies is old data",
         (double)g->old_count / (double)x->chosen->step_count, 100 * g->old_elements / g->all_elements);
-    if (kp_cost_tell(&g->old, &rule)) faults_drop(x, g->all_elements);
+    if (kp_cost_tell(&g->old, &rule)) kp_rules_faults_drop(x, g->all_elements);
 }
 
 static void growing_judge(struct kp_costrules *x)

@@ -14,7 +14,6 @@
 #define KP_FINDING_READS "reads-in-step"
 #define KP_FINDING_TEXTS "tensors-as-text"
 #define KP_FINDING_OPTIMIZER "optimizer-unfused"
-#define KP_FINDING_DENSE "dense-embedding-gradient"
 #define KP_FINDING_GC "python-gc"
 #define KP_FINDING_FAULTS "page-faults"
 #define KP_FINDING_GROWS "memory-grows"
