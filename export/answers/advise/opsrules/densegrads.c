@@ -2,9 +2,9 @@
 /*
  * densegrads.c - the gradient of an embedding has as many rows as its weight, whatever few a batch asks for
  *
- * The optimizer then goes over all rows as well, some ten times (Adam), which costs more than the gradient. Its ops, and
- * those of autograd's engine that add gradients, are known by how many elements they have. A weight that a product uses
- * as well has a gradient of all rows either way.
+ * The optimizer then goes over all rows as well, some ten times (Adam), which costs more than the gradient. Its ops,
+ * and those of autograd's engine that add gradients, are known by how many elements they have. A weight that a product
+ * uses as well has a gradient of all rows either way.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 

@@ -14,8 +14,8 @@ void kp_rules_hooks(struct kp_costrules *rules);            /* hookrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);        /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);           /* wastedrules.c: also of a GPU */
 void kp_rules_dense_gradients(struct kp_costrules *rules);  /* densegrads.c: after the optimizer, without a GPU */
-/* New tensors have so many elements, in all steps, and malloc gets each from the kernel: where that is most page faults,
- * they are no finding. wastedrules.c */
+/* New tensors have so many elements, in all steps, and malloc gets each from the kernel: if that is most page
+ * faults, they are no finding. wastedrules.c */
 void kp_rules_faults_drop(struct kp_costrules *rules, double elements);
 void kp_rules_unused_grads(struct kp_costrules *rules);     /* unusedgrads.c */
 void kp_rules_optimizer_faults(struct kp_costrules *rules); /* optimizerrule.c: after page faults and both of these */
