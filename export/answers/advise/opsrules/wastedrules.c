@@ -196,7 +196,5 @@ static void again_judge(struct kp_costrules *x)
 void kp_rules_wasted(struct kp_costrules *x)
 {
     again_judge(x);
-    if (x->out->has_gpu) return;
-    growing_judge(x);
-    kp_rules_dense_gradients(x);
+    if (!x->out->has_gpu) growing_judge(x);
 }
