@@ -175,7 +175,7 @@ static void trace_begin(struct kp_rankwaits *w, const struct kp_kineto *trace, l
     if (!w->texts) w->texts = kp_strings_open();
     if (world > w->world) w->world = world;
     *t = (struct kp_ranktrace){.rank = rank};
-    for (size_t i = 0; i < within->count; i++) kp_spans_add(&t->within, within->of[i].start_ns, within->of[i].end_ns);
+    kp_spans_add_all(&t->within, within);
     kp_spans_settle(&t->within);
 }
 

@@ -21,7 +21,7 @@ struct kp_wallpieces {
 
 static void spans_join(struct kp_spans *into, const struct kp_spans *spans)
 {
-    for (size_t i = 0; i < spans->count; i++) kp_spans_add(into, spans->of[i].start_ns, spans->of[i].end_ns);
+    kp_spans_add_all(into, spans);
     kp_spans_settle(into);
 }
 

@@ -74,7 +74,7 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
 static void waits_add(struct kp_summary_times *into, const struct shares *s, const struct kp_spans *within)
 {
     struct kp_spans waits = {0};
-    for (size_t i = 0; i < s->waits.count; i++) kp_spans_add(&waits, s->waits.of[i].start_ns, s->waits.of[i].end_ns);
+    kp_spans_add_all(&waits, &s->waits);
     kp_spans_settle(&waits);
     kp_spans_cut(&waits, within);
     for (size_t i = 0; i < waits.count; i++) {
@@ -120,7 +120,7 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     kp_commops_fini(&comm);
     kp_hostwaits_fini(&waits);
     kp_spans_settle(&s.busy);
-    for (size_t i = 0; i < s.busy.count; i++) kp_spans_add(&s.comm, s.busy.of[i].start_ns, s.busy.of[i].end_ns);
+    kp_spans_add_all(&s.comm, &s.busy);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);
     times_add(&into->all, &s, &chosen->spans);
     times_add(&into->in_steps, &s, &chosen->in_steps);

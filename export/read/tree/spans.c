@@ -19,6 +19,11 @@ void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
     *KP_KINETO_NEXT(spans->of, spans->count, spans->capacity) = (struct kp_time_span){start_ns, end_ns, 0};
 }
 
+void kp_spans_add_all(struct kp_spans *spans, const struct kp_spans *others)
+{
+    for (size_t i = 0; i < others->count; i++) kp_spans_add(spans, others->of[i].start_ns, others->of[i].end_ns);
+}
+
 KP_ORDER2(span_order, struct kp_time_span, start_ns, end_ns)
 
 void kp_spans_settle(struct kp_spans *spans)

@@ -16,6 +16,7 @@ struct kp_spans { /* all zero: empty */
 };
 
 void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns);
+void kp_spans_add_all(struct kp_spans *spans, const struct kp_spans *others);
 void kp_spans_settle(struct kp_spans *spans); /* sorts and joins; the functions below need it */
 bool kp_spans_has(const struct kp_spans *spans, int64_t at_ns);
 /* How long the set lasts from one time to another. */

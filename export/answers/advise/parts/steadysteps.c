@@ -29,7 +29,7 @@ static void steps_keep(struct kp_steady *out, const struct kp_costrules *x)
     out->chosen.step_count = kept;
     kp_spans_settle(&steps);
     const struct kp_spans *const in = &x->chosen->in_steps;
-    for (size_t i = 0; i < in->count; i++) kp_spans_add(&out->chosen.in_steps, in->of[i].start_ns, in->of[i].end_ns);
+    kp_spans_add_all(&out->chosen.in_steps, in);
     kp_spans_settle(&out->chosen.in_steps);
     kp_spans_cut(&out->chosen.in_steps, &steps);
     kp_spans_fini(&steps);

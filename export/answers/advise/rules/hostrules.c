@@ -372,8 +372,7 @@ static const char *function_charge(struct kp_cost *cost, const struct kp_costrul
     if (most.line) kp_readtimes_find(&function, x, most.line);
     const int64_t reads = kp_spans_length(times, &function), all = kp_spans_length(&function, &x->chosen->in_steps);
     const bool is_of_reads = function.count && (double)reads >= READS_SHARE * (double)all;
-    for (size_t i = 0; i < function.count && is_of_reads; i++)
-        kp_spans_add(times, function.of[i].start_ns, function.of[i].end_ns);
+    if (is_of_reads) kp_spans_add_all(times, &function);
     kp_spans_settle(times);
     for (size_t i = 0; i < x->chosen->step_count && is_of_reads; i++)
         cost->of[i] = (double)kp_spans_between(times, x->chosen->steps[i].start_ns, x->chosen->steps[i].end_ns);

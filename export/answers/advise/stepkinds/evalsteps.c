@@ -646,7 +646,7 @@ void kp_evalsteps_leave_out(const struct kp_costrules *x, const struct kp_spans 
     struct kp_spans loading = {0}, worked = {0}, hidden = {0};
     if (!times->count) return;
     parts_find(x, times, &loading, &worked);
-    for (size_t i = 0; i < loading.count; i++) kp_spans_add(&hidden, loading.of[i].start_ns, loading.of[i].end_ns);
+    kp_spans_add_all(&hidden, &loading);
     kp_spans_settle(&hidden);
     kp_spans_cut(&hidden, &x->places->computed); /* nothing without a GPU */
     for (size_t i = 0; i < x->chosen->step_count; i++) {

@@ -41,10 +41,8 @@ static bool is_work(const struct kp_tree *tree, size_t i)
 /* Finds what works at all. */
 static void work_find(struct gaps *g, const struct kp_costrules *x)
 {
-    for (size_t i = 0; i < x->evaluated.count; i++)
-        kp_spans_add(&g->worked, x->evaluated.of[i].start_ns, x->evaluated.of[i].end_ns);
-    for (size_t i = 0; i < x->read_idle.count; i++)
-        kp_spans_add(&g->worked, x->read_idle.of[i].start_ns, x->read_idle.of[i].end_ns);
+    kp_spans_add_all(&g->worked, &x->evaluated);
+    kp_spans_add_all(&g->worked, &x->read_idle);
     for (size_t i = 0; i < g->tree->count; i++) {
         const struct kp_node *node = &g->tree->nodes[i];
         if (node->on_device || node->is_async) continue;
