@@ -49,6 +49,29 @@ static void one_gap_in_which_the_thread_sleeps_is_a_wait(void **state)
     assert_null(strstr(a.findings[0].change, "arger batches"));
 }
 
+/* Each fifth step has a gap of 15 ms. Without the sleep it may be computation, or Python's collector. */
+static void sleep_of_each_fifth_step_is_said_with_them(void **state)
+{
+    (void)state;
+    for (int is_asleep = 0; is_asleep < 2; is_asleep++) {
+        struct little *const t = calloc(1, sizeof *t);
+        head(t, is_asleep ? "\"core_had_us\":170000,\"core_waited_us\":2000"
+                          : "\"core_had_us\":230000,\"core_waited_us\":2000");
+        for (int i = 0, at = 0; i < STEPS; i++) {
+            const int gap_us = i % 5 == 4 ? 15000 : 200;
+            numbered_step(t, i, at, gap_us + 8000);
+            op(t, "aten::mm", at + gap_us, 8000);
+            at += gap_us + 8000;
+        }
+        const struct kp_advice a = advise(t);
+        assert_int_equal(a.count, 1);
+        assert_int_equal(strstr(a.findings[0].change, "the main thread sleeps for 2.") != NULL, is_asleep);
+        assert_int_equal(strstr(a.findings[0].change, "names what ran") != NULL, !is_asleep);
+        little_forget(t);
+        free(t);
+    }
+}
+
 /* A busy thread of the program does not make one wait in one place a wait for the GIL. */
 static void what_waits_for_another_thread_in_one_place_waits_not_for_the_gil(void **state)
 {
@@ -379,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(one_gap_in_which_the_thread_sleeps_is_a_wait),
+        LITTLE(sleep_of_each_fifth_step_is_said_with_them),
         LITTLE(what_waits_for_another_thread_in_one_place_waits_not_for_the_gil),
         LITTLE(many_gaps_beside_a_busy_thread_are_the_gil),
         LITTLE(a_thread_that_computes_between_ops_waits_for_nothing),

@@ -170,7 +170,7 @@ static void age(const char *path, int64_t seconds)
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
 }
 
-/* Joins what lies in memory until it is gone. Programs of other tests look there as well, and hold the file meanwhile. */
+/* Joins what lies in memory until it is gone. Programs of other tests look there as well, and hold it meanwhile. */
 static bool goes_from(const char *folder)
 {
     struct stat st;

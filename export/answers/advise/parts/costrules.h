@@ -32,6 +32,7 @@ struct kp_costrules {
     double *told;                     /* by step: what findings of causes of their own have told of it; NULL: none */
     bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
     double core_waited_ns;           /* of the mean step, which the splits are without; 0: they have it */
+    double asleep_ns;                /* its thread slept so long a step, without calls of Python; 0: not known */
     double usual_times, usual_share; /* longer than so often this quantile: threads have told it; 0: they have not */
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */

@@ -9,6 +9,7 @@
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
 #include "export/read/facts/everynth.h"
+#include "export/show/units.h"
 
 #define STEP_BOUND 0.03
 static const struct kp_cost_rule outliers = {
@@ -27,6 +28,7 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define OUTLIER_ONE_SHARE 0.6
 #define SLOWER_SHARE 0.75  /* of what steps have more: of ops that run as often, but slower */
 #define OUTLIER_RANGES 1.5 /* of the range between quartiles, above the third */
+#define ASLEEP_SHARE 0.75  /* of what steps have more outside ops: the thread slept as long */
 #define TOLD_WAIT_NS 1e5   /* for a core, before a sentence has it */
 #define BURST_SHARE 0.75   /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10  /* of all steps */
@@ -197,6 +199,12 @@ static const char *gap_change(const struct kp_costrules *x, const struct kp_cost
                        has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
     const char *record = KP_TEXT("kprof run --with-stack 1%s --schedule %s -- ...", has_gc ? "" : " --python-gc",
                                  schedule_text(x, step, is_one));
+    const double mean_ns = kp_cost_mean(cost);
+    if (!is_one && x->asleep_ns >= ASLEEP_SHARE * mean_ns)
+        return KP_TEXT("In that time %s sleeps for %s per step: it waits for a file, a lock, a socket or another "
+                       "process. To see the call: kprof run --with-stack 1 --schedule %s -- ..., then kprof advise.",
+                       x->out->step_thread, kp_units_ms(x->asleep_ns < mean_ns ? x->asleep_ns : mean_ns),
+                       schedule_text(x, step, is_one));
     if (!is_one)
         return KP_TEXT("Record Python's calls of many steps: %s, then kprof advise names what ran%s.", record,
                        has_gc ? "" : ", or that Python collected garbage");

@@ -283,8 +283,12 @@ void kp_rules_waits(struct kp_costrules *x)
 {
     const double asleep = asleep_of(x);
     if (x->out->has_gpu || x->tree->trace->has_heap) return; /* that was traced, and makes all else longer */
-    if (kp_costrules_has_calls(x)) calls_judge(x, asleep);
-    else gaps_judge(x, asleep);
+    if (kp_costrules_has_calls(x)) {
+        calls_judge(x, asleep);
+        return;
+    }
+    x->asleep_ns = asleep;
+    gaps_judge(x, asleep);
 }
 
 void kp_rules_waits_grow(const struct kp_costrules *x)
