@@ -27,6 +27,27 @@ static void steps_that_get_slower_are_a_finding(void **state)
     assert_null(a.crowded);
 }
 
+/* Steps from 20 on compute 150 us longer, and those before waited for a core for 300 us more: no part is longer. */
+static void steps_longer_without_their_waits_alone_name_no_part(void **state)
+{
+    struct little *t = *state;
+    size_t used =
+        (size_t)snprintf(t->head, sizeof t->head,
+                         "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\",\"cores\":\"2\","
+                         "\"core_had_us\":27000,\"core_waited_us\":10500,\"core_steps\":\"");
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        const int us = STEP_US + (i >= 20 ? 150 : 300);
+        numbered_step(t, i, at, us);
+        op(t, "aten::mm", at, us - 10);
+        at += us;
+        used +=
+            (size_t)snprintf(t->head + used, sizeof t->head - used, "%s%d:%d", i ? "," : "", i, i >= 20 ? 150 : 450);
+    }
+    snprintf(t->head + used, sizeof t->head - used, "\"},");
+    const struct kp_advice a = advise(t);
+    for (size_t i = 0; i < a.count; i++) assert_null(strstr(a.findings[i].what, "communication"));
+}
+
 /* Of 30 steps those from 20 on last 300 us longer, and each fourth of the others 20. */
 static void steps_that_are_slower_from_one_on_do_not_grow(void **state)
 {
@@ -274,6 +295,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(steps_that_get_slower_are_a_finding, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(steps_longer_without_their_waits_alone_name_no_part, little_setup,
+                                        little_teardown),
         cmocka_unit_test_setup_teardown(steps_that_are_slower_from_one_on_do_not_grow, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(steps_that_hardly_differ_are_not_numbered, little_setup, little_teardown),
         LITTLE(what_to_look_for_is_said_by_the_part_that_grows),

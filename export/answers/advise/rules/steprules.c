@@ -124,7 +124,7 @@ static enum kp_split_part part_with_more(const struct kp_costrules *x, const str
         for (int p = 0; p < KP_SPLIT_PARTS; p++) more[p] += (double)x->splits[i].part_ns[p] * weight_of(c, i);
     for (int p = 0; p < KP_SPLIT_PARTS; p++)
         if (more[p] > more[most]) most = p;
-    return (enum kp_split_part)most;
+    return more[most] > 0 ? (enum kp_split_part)most : KP_SPLIT_PARTS;
 }
 
 /* Charges the places of ops, or of gaps between two of them. */
@@ -315,6 +315,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     if (!with->many) return kp_cost_drop(cost);
     if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
     const enum kp_split_part part = part_with_more(x, with);
+    if (part == KP_SPLIT_PARTS) return kp_cost_drop(cost); /* their mean is that of the others */
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
     /* A host that is late waits until the GPU has done what was launched before. */
     const bool is_of_gpu = x->out->is_late && part == KP_SPLIT_COMPUTE,
