@@ -73,6 +73,23 @@ bool kp_shapetext_dims(struct kp_dims *out, const char *text, size_t number)
     return at;
 }
 
+size_t kp_shapetext_elements(const char *text, size_t number, double *of, size_t most)
+{
+    size_t bytes, count = 0;
+    const char *at = kp_shapetext_input(text, number, &bytes), *const end = at ? at + bytes : NULL;
+    double product = 1;
+    for (bool has = false; at && at < end && count < most; at++) {
+        if (*at == '[') has = false, product = 1;
+        if (*at == ']' && has) of[count++] = product, has = false;
+        if (*at < '0' || *at > '9') continue;
+        char *rest;
+        product *= strtod(at, &rest);
+        has = true;
+        at = rest - 1;
+    }
+    return count;
+}
+
 /* How many tensors from here on are equal. *end: where the last of them ends. */
 static size_t run_measure(const char *item, size_t n, const char **end)
 {

@@ -28,6 +28,10 @@ struct kp_dims {
 /* "[[8, 16, 2048, 64], [], []]": the dimensions of the input of that number, from 0 on. False: there are fewer. */
 bool kp_shapetext_dims(struct kp_dims *out, const char *text, size_t number);
 
+/* How many elements the input of that number has, from 0 on, or each tensor of it, if it is a list: of
+ * "[[[16, 101, 128], [16, 1, 128]], []]" input 0 has two tensors. A scalar is none. Returns how many were written. */
+size_t kp_shapetext_elements(const char *text, size_t number, double *of, size_t most);
+
 /* The input of that number, from 0 on: "[100]". NULL: there are fewer. */
 const char *kp_shapetext_input(const char *text, size_t number, size_t *bytes);
 

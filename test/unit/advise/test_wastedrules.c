@@ -155,6 +155,23 @@ static void what_the_optimizer_does_with_all_rows_is_of_the_gradient(void **stat
     assert_null(found(&a, "optimizer-unfused"));
 }
 
+static void a_fused_update_is_of_the_gradient_by_its_share(void **state)
+{
+    struct little *const t = *state;
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step);
+        shaped(t, "aten::addmm", begin, 1000, "[[8],[64,8],[8,8],[],[]]");
+        shaped(t, "aten::embedding_dense_backward", begin + 1100, 100, "[[64,8],[64],[],[],[]]");
+        shaped(t, "aten::zero_", begin + 1110, 80, "[[5000,8]]");
+        event(t, "user_annotation", "Optimizer.step#Adam.step", 1, begin + 1300, 410, "");
+        shaped(t, "aten::_fused_adam_", begin + 1305, 400, "[[[5000,8],[10000]],[[5000,8],[10000]],[],[]]");
+    }
+    const struct kp_advice a = advise(t);
+    const struct kp_finding *const f = found(&a, "dense-embedding-gradient");
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 100000 + 0.8 * 400000, 1);
+}
+
 static void a_weight_that_a_head_shares_has_all_rows_anyway(void **state)
 {
     const struct kp_advice a = updated(*state, "[[5000],[64,8],[8,5000],[],[]]", 1);
@@ -263,6 +280,7 @@ int main(void)
         LITTLE(cats_without_shapes_are_not_judged),
         LITTLE(a_gradient_of_far_more_rows_than_were_asked_for_is_told),
         LITTLE(what_the_optimizer_does_with_all_rows_is_of_the_gradient),
+        LITTLE(a_fused_update_is_of_the_gradient_by_its_share),
         LITTLE(a_weight_that_a_head_shares_has_all_rows_anyway),
         LITTLE(half_is_the_embeddings_beside_a_head_as_large),
         LITTLE(a_gradient_of_rows_most_of_which_were_asked_for_is_not_told),

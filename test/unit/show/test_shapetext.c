@@ -130,6 +130,21 @@ static void tensors_of_a_list_are_counted(void **state)
     assert_int_equal(kp_shapetext_tensors(""), 0);
 }
 
+static void elements_of_each_tensor_are_counted(void **state)
+{
+    static const char *const list = "[[[16, 101, 128], [16, 1, 128], []], [5], [], [2, 3]]";
+    double of[3] = {0};
+    (void)state;
+    assert_int_equal(kp_shapetext_elements(list, 0, of, 3), 2);
+    assert_true(of[0] == 16.0 * 101 * 128 && of[1] == 16.0 * 128);
+    assert_int_equal(kp_shapetext_elements(list, 0, of, 1), 1);
+    assert_int_equal(kp_shapetext_elements(list, 3, of, 3), 1);
+    assert_true(of[0] == 6);
+    assert_int_equal(kp_shapetext_elements(list, 2, of, 3), 0);
+    assert_int_equal(kp_shapetext_elements(list, 4, of, 3), 0);
+    assert_int_equal(kp_shapetext_elements("", 0, of, 3), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +152,7 @@ int main(void)
         cmocka_unit_test(dimensions_are_those_of_one_tensor),
         cmocka_unit_test(numbers_are_counted_by_tensor),
         cmocka_unit_test(tensors_of_a_list_are_counted),
+        cmocka_unit_test(elements_of_each_tensor_are_counted),
         cmocka_unit_test(types_other_than_float_alone_are_shown),
         cmocka_unit_test(equal_tensors_of_a_list_are_counted),
         cmocka_unit_test(what_is_no_list_of_equal_tensors_stays),

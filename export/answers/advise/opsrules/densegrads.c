@@ -12,7 +12,7 @@
 
 #include "export/show/shapetext.h"
 
-enum { WEIGHTS_MOST = 8, ROWS_TIMES = 8, UPDATE_TIMES = 10, INSIDE_MOST = 12 };
+enum { WEIGHTS_MOST = 8, TENSORS_MOST = 64, ROWS_TIMES = 8, UPDATE_TIMES = 10, INSIDE_MOST = 12 };
 
 static const struct kp_cost_rule rule = {0.05, 0, "dense-embedding-gradient", "",
                                          "Use torch.nn.Embedding(..., sparse=True) with torch.optim.SparseAdam, SGD or "
@@ -35,14 +35,17 @@ struct dense {
     struct kp_cost cost;
 };
 
-static double elements_of(const struct kp_costrules *x, size_t node, size_t input)
+static size_t tensors_read(const struct kp_costrules *x, size_t node, size_t input, double of[TENSORS_MOST])
 {
     const uint32_t shapes = kp_kineto_shapes(kp_tree_event(x->tree, node));
-    struct kp_dims dims;
-    double all = 1;
-    if (!shapes || !kp_shapetext_dims(&dims, kp_kineto_text(x->tree->trace, shapes), input)) return 0;
-    for (size_t i = 0; i < dims.count; i++) all *= dims.of[i];
-    return dims.count && !dims.is_other ? all : 0;
+    return shapes ? kp_shapetext_elements(kp_kineto_text(x->tree->trace, shapes), input, of, TENSORS_MOST) : 0;
+}
+
+/* 0: the input is a list, or none. */
+static double elements_of(const struct kp_costrules *x, size_t node, size_t input)
+{
+    double of[TENSORS_MOST];
+    return tensors_read(x, node, input, of) == 1 ? of[0] : 0;
 }
 
 /* ---- the gradients ---- */
@@ -114,6 +117,19 @@ static void product_take(struct dense *d, size_t node)
     }
 }
 
+/* One op updates a list of weights, if it is foreach or fused. */
+static void update_count(struct dense *d, size_t node)
+{
+    const uint32_t op = kp_tree_event(d->x->tree, node)->name;
+    double of[TENSORS_MOST];
+    const size_t tensors = tensors_read(d->x, node, 0, of);
+    for (size_t i = 0; i < tensors; i++) {
+        struct weight *const w = weight_of(d, of[i]);
+        if (w && !w->op) w->op = op;
+        if (w && w->op == op) w->updates++;
+    }
+}
+
 static void uses_find(struct dense *d)
 {
     const struct kp_costrules *const x = d->x;
@@ -121,10 +137,7 @@ static void uses_find(struct dense *d)
         const char *const name = kp_costrules_name(x, (int32_t)i);
         if (!kp_costrules_in_steps(x, i)) continue;
         if (KP_NAME_IS(name, "aten::mm", "aten::addmm", "aten::bmm")) product_take(d, i);
-        if (!is_update(x, i) || !kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER)) continue;
-        struct weight *const w = weight_of(d, elements_of(x, i, 0));
-        if (w && !w->op) w->op = kp_tree_event(x->tree, i)->name;
-        if (w && w->op == kp_tree_event(x->tree, i)->name) w->updates++;
+        if (is_update(x, i) && kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER)) update_count(d, i);
     }
 }
 
@@ -135,18 +148,29 @@ static double share_of(const struct dense *d, const struct weight *w)
     return w->updates >= 2 * d->x->chosen->step_count ? 0.5 : 0;
 }
 
+static void update_charge(struct dense *d, size_t node)
+{
+    const struct kp_node *const n = &d->x->tree->nodes[node];
+    const bool is_optimizer = kp_node_is_in(d->x->tree, (int32_t)node, KP_NAME_OPTIMIZER);
+    const bool makes = KP_NAME_IS(kp_costrules_name(d->x, (int32_t)node), "aten::sqrt", "aten::div",
+                                  "aten::_foreach_sqrt", "aten::_foreach_div");
+    double of[TENSORS_MOST], all = 0;
+    const size_t tensors = tensors_read(d->x, node, 0, of);
+    for (size_t i = 0; i < tensors; i++) all += of[i];
+    for (size_t i = 0; i < tensors; i++) {
+        const struct weight *const w = weight_of(d, of[i]);
+        if (!w) continue;
+        const double share = share_of(d, w) * of[i] / all;
+        kp_cost_add(&d->cost, w->gradient, n->start_ns, n->end_ns, share);
+        if (is_optimizer) d->update_ns += share * (double)kp_costrules_ns(d->x, node);
+        if (is_optimizer && makes) d->made += w->elements;
+    }
+}
+
 static void updates_charge(struct dense *d)
 {
-    const struct kp_costrules *const x = d->x;
-    for (size_t i = 0; i < x->tree->count; i++) {
-        if (!is_update(x, i) || !kp_costrules_in_steps(x, i)) continue;
-        const struct weight *const w = weight_of(d, elements_of(x, i, 0));
-        if (!w) continue;
-        kp_cost_add(&d->cost, w->gradient, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, share_of(d, w));
-        if (!kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER)) continue;
-        d->update_ns += share_of(d, w) * (double)kp_costrules_ns(x, i);
-        if (KP_NAME_IS(kp_costrules_name(x, (int32_t)i), "aten::sqrt", "aten::div")) d->made += w->elements;
-    }
+    for (size_t i = 0; i < d->x->tree->count; i++)
+        if (is_update(d->x, i) && kp_costrules_in_steps(d->x, i)) update_charge(d, i);
 }
 
 /* ---- the finding ---- */

@@ -11,6 +11,7 @@
 
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/kineto/pagefaults.h"
+#include "export/show/shapetext.h"
 
 #define OLD_SHARE 0.9 /* of the elements that torch.cat returns: they lie in one of its inputs */
 
@@ -25,30 +26,11 @@ static const struct kp_cost_rule old_data = {
     "may go. Or keep the pieces in a list, and join them when they are read. For keys and values of a generation: "
     "model.generate(..., cache_implementation=\"static\")."};
 
-/* Reads how many elements each tensor of an input has: "[[[16, 101, 128], [16, 1, 128]], []]" has two in input 0. */
-static size_t tensors_read(const struct kp_costrules *x, size_t node, int input, double of[TENSORS_MOST])
+/* How many elements each tensor of an input has. */
+static size_t tensors_read(const struct kp_costrules *x, size_t node, double of[TENSORS_MOST])
 {
     const uint32_t shapes = kp_kineto_shapes(kp_tree_event(x->tree, node));
-    const char *at = shapes ? kp_kineto_text(x->tree->trace, shapes) : "";
-    size_t count = 0;
-    double product = 1;
-    bool has = false;
-    int depth = 0;
-    for (; *at; at++) {
-        if (*at == '[') depth++, has = false, product = 1;
-        else if (*at == ']') {
-            if (has && !input && count < TENSORS_MOST) of[count++] = product;
-            has = false;
-            depth--;
-        } else if (*at == ',' && depth == 1) input--;
-        else if (*at >= '0' && *at <= '9') {
-            char *end;
-            product *= strtod(at, &end);
-            has = true;
-            at = end - 1;
-        }
-    }
-    return count;
+    return shapes ? kp_shapetext_elements(kp_kineto_text(x->tree->trace, shapes), 0, of, TENSORS_MOST) : 0;
 }
 
 static bool is_judged(const struct kp_costrules *x, size_t node, const char *name)
@@ -81,7 +63,7 @@ static bool is_cut(const struct kp_costrules *x, size_t node, double elements)
         double of[TENSORS_MOST];
         if (kp_tree_event(x->tree, i)->tid == tid &&
             KP_NAME_IS(kp_costrules_name(x, (int32_t)i), "aten::slice", "aten::narrow") &&
-            tensors_read(x, i, 0, of) == 1 && of[0] == elements)
+            tensors_read(x, i, of) == 1 && of[0] == elements)
             return true;
     }
     return false;
@@ -113,7 +95,7 @@ static void cat_take(struct growth *g, size_t node)
 {
     double of[TENSORS_MOST];
     struct grown now = {.node = (int32_t)node};
-    const size_t tensors = tensors_read(g->x, node, 0, of);
+    const size_t tensors = tensors_read(g->x, node, of);
     for (size_t i = 0; i < tensors; i++) now.elements += of[i], now.most = of[i] > now.most ? of[i] : now.most;
     struct grown *const last = kp_keyindex_row(&g->places, kp_costplace_key(g->x->tree, (int32_t)node),
                                                &(struct grown){.node = -1}, sizeof *last);
