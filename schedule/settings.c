@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_log.h"
 #include "schedule/complain.h"
 #include "schedule/kp_schedule.h"

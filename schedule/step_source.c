@@ -40,7 +40,7 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_hot.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_units.h"
+#include "collector/base/text/kp_units.h"
 
 #include "collector/base/kp_poison.h"
 

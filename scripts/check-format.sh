@@ -16,7 +16,7 @@ if ! "$formatter" -n -Werror "${files[@]}"; then
   echo "check-format: run: make format FILES=\"..\" for the files named above" >&2
   exit 1
 fi
-# kp_fmt and kp_log copy a conversion that collector/base/fmt.c does not know, where the compiler sees no fault.
+# kp_fmt and kp_log copy a conversion that collector/base/text/fmt.c does not know, where the compiler sees no fault.
 mapfile -t product < <(printf '%s\n' "${files[@]}" | grep -E '^(preload|collector|schedule|export)/.*\.[ch]$')
 [ ${#product[@]} = 0 ] || awk -v RS=';' '
   match($0, /(kp_fmt|kp_log|KP_LOG_ONCE)\(/) {

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_poison.h"
 
 enum { FAILURES = 8, NAME = 24, POINTS = 64, TALLY_BYTES = 4096 };

@@ -28,7 +28,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"

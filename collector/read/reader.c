@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #include "collector/base/kp_arena.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"

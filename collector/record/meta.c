@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 

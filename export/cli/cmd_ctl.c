@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_jsonread.h"
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_jsonread.h"
+#include "collector/base/text/kp_jsonvalue.h"
 #include "export/answers/hang/hangprint.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/ctlsocket.h"

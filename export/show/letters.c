@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 #include "export/show/plain.h"
 
 /* Unicode's East Asian Width W and F, and combining marks, by blocks. */

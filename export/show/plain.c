@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 
 enum { SHOWN = 8 }; /* enough for one letter as shown, with its NUL */
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/base/kp_units.h"
+#include "collector/base/text/kp_units.h"
 
 /* Writes "1.234ms". unit: 's', 'm', 'u', or 0 to choose by size */
 char *kp_units_time(char *out, size_t bytes, double us, char unit);

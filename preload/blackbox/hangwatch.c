@@ -22,7 +22,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/procfacts/procfacts.h"

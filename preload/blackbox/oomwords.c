@@ -15,7 +15,7 @@
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
-#include "collector/base/kp_units.h"
+#include "collector/base/text/kp_units.h"
 #include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"
 

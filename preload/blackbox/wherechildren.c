@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "export/write/out/json.h"

@@ -17,7 +17,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_glob.h"
+#include "collector/base/text/kp_glob.h"
 #include "collector/base/kp_log.h"
 #include "preload/hook/hook.h"
 #include "preload/unwind/kp_unwind.h"

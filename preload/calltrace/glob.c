@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_glob.h"
+#include "collector/base/text/kp_glob.h"
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 

@@ -12,7 +12,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"

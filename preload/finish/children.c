@@ -38,7 +38,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
-#include "collector/base/kp_units.h"
+#include "collector/base/text/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/window/window.h"

@@ -29,7 +29,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 #include "collector/format/kp_ends.h"
 #include "collector/record/kp_record.h"
 #include "preload/finish/childends.h"

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collector/base/kp_exceptiontext.h"
+#include "collector/base/text/kp_exceptiontext.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_ends.h"

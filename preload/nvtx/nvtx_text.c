@@ -16,7 +16,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_hash.h"
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 #include "collector/base/kp_poison.h"
 
 enum { TEXT_MAX_BYTES = 1024, SLOTS = 8192, PROBES = 64 };

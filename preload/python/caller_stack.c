@@ -17,7 +17,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 #include "preload/python_bridge.h"
 #include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"

@@ -16,11 +16,11 @@
 
 #include <string.h>
 
-#include "collector/base/kp_exceptiontext.h"
+#include "collector/base/text/kp_exceptiontext.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_lostpeer.h"
+#include "collector/base/text/kp_lostpeer.h"
 #include "collector/base/kp_path.h"
-#include "collector/base/kp_traceback.h"
+#include "collector/base/text/kp_traceback.h"
 #include "preload/python/pycalls.h"
 #include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"

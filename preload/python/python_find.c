@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/python_bridge.h"

@@ -21,7 +21,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_modulepath.h"
 #include "collector/base/kp_path.h"
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 #include "preload/python/python.h"
 #include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_glob.h"
+#include "collector/base/text/kp_glob.h"
 #include "collector/base/kp_log.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

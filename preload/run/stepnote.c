@@ -23,7 +23,7 @@
 #include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_units.h"
+#include "collector/base/text/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/run.h"

@@ -17,7 +17,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_units.h"
+#include "collector/base/text/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "schedule/kp_schedule.h"
 #include "preload/window/baresteps.h"

@@ -23,7 +23,7 @@ class Schedule(ctypes.Structure):
 def machine(tmp_path_factory):
     """schedule/schedule.c alone as a library: the product exports none of its insides."""
     library = tmp_path_factory.mktemp("machine") / "libmachine.so"
-    sources = [harness.ROOT / name for name in ("schedule/schedule.c", "schedule/schedule_text.c", "collector/base/distance.c", "collector/base/fmt.c")]
+    sources = [harness.ROOT / name for name in ("schedule/schedule.c", "schedule/schedule_text.c", "collector/base/text/distance.c", "collector/base/text/fmt.c")]
     subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-I", harness.ROOT,
                     *sources, "-o", library], check=True)
     return ctypes.CDLL(str(library))

@@ -162,7 +162,7 @@ def walk(tmp_path_factory):
     hook = library.with_name("hook.c")  # what preload/python asks of the room hook
     hook.write_text("int kp_hook_add_taps(const void *taps, unsigned count);\nint kp_hook_add_taps(const void *taps, unsigned count) { return !taps || !count; }\n")
     sources = [harness.ROOT / "preload/run.c"]
-    sources += [path for room in ("preload/python", "schedule", "collector/record", "collector/base") for path in (harness.ROOT / room).glob("*.c")]
+    sources += [path for room in ("preload/python", "schedule", "collector/record", "collector/base") for path in (harness.ROOT / room).rglob("*.c")]
     subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", '-DKP_VERSION="test"', "-shared", "-fPIC", "-O0",
                     "-I", harness.ROOT, *sources, hook, "-Wl,-z,defs", "-o", library, "-lm"], check=True)
     return library

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "schedule/kp_schedule.h"
 
 static void demand(int truth)

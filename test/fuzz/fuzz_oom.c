@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "export/answers/memory/oomtext.h"
 
 static size_t printed(const struct kp_oom *oom, void (*print)(FILE *out, const struct kp_oom *oom), char **text)

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "collector/format/kp_heap.h"
 #include "collector/format/kp_python.h"
 #include "collector/format/kp_symbol.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "export/answers/hang/hangprint.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/watch/watch.h"

@@ -9,7 +9,7 @@
 
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/tree/spans.h"
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_jsonvalue.h"
 #include "export/read/kineto/kineto.h"
 
 /* ---- enclosing.c: the slice of its thread in which an event lies; events come by start, the longer first ---- */

@@ -7,7 +7,7 @@
 
 #include "collector/base/kp_crash.h"
 #include "collector/base/kp_path.h"
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
-#include "collector/base/kp_jsonread.h"
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_jsonread.h"
+#include "collector/base/text/kp_jsonvalue.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 

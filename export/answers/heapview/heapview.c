@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_jsonread.h"
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_jsonread.h"
+#include "collector/base/text/kp_jsonvalue.h"
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_digits.h"
-#include "collector/base/kp_jsonread.h"
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_digits.h"
+#include "collector/base/text/kp_jsonread.h"
+#include "collector/base/text/kp_jsonvalue.h"
 #include "collector/base/kp_path.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/fields.h"

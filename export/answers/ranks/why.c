@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/silence.h"
 #include "export/answers/ranks/stuck.h"

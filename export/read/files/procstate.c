@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_io.h"
 
 enum { PARENT = 4, FLAGS = 9, PENDING = 31 }; /* numbers of fields */

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 #include "collector/format/kp_format.h"
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/trace_source.h"

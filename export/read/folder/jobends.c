@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_path.h"
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 #include "collector/format/kp_ends.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/kineto_facts.h"

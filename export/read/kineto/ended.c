@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collector/base/kp_crash.h"
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 #include "export/read/kineto/kineto_facts.h"
 
 bool kp_ended_early(const struct kp_kineto *trace)

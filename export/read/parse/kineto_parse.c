@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "export/read/kineto/kineto_keys.h"
 #include "export/read/kineto/kineto_words.h"
 #include "export/read/frames/framename.h"

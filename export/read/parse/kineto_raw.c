@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 
 static void raw(struct kp_kineto *t, const char *text, size_t bytes)
 {

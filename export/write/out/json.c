@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 #include "collector/base/kp_poison.h"
 
 #define NUMBER 24u  /* bytes of the longest number, and some */

@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_jsonread.h"
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_jsonread.h"
+#include "collector/base/text/kp_jsonvalue.h"
 #include "export/write/trace/parts.h"
 #include "collector/base/kp_poison.h"
 

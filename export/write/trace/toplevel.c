@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collector/base/kp_hash.h"
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "collector/base/kp_log.h"
 #include "export/write/gpu/gpu.h"
 #include "export/write/heap/allocations.h"

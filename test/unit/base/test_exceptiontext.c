@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_exceptiontext.c - one line of the text of an exception, without where in a library's source it was */
-#include "collector/base/kp_exceptiontext.h"
+#include "collector/base/text/kp_exceptiontext.h"
 
 #include <string.h>
 

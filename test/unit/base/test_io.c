@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_digits.h"
+#include "collector/base/text/kp_digits.h"
 #include "test/support/support.h"
 
 static const char *path_in_tmp(const char *name)

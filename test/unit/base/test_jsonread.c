@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_jsonread.c - what is JSON and what is not, where it stops, and what is called of it */
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 
 #include <errno.h>
 #include <stdio.h>

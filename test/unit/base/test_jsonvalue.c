@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_jsonvalue.c - members and elements of a text, and texts without escapes */
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_jsonvalue.h"
 
 #include <stdlib.h>
 #include <string.h>

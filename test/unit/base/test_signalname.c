@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_signalname.c - names of signals, and their numbers by what begins with a name */
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 
 #include <signal.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_traceback.c - the text of a traceback: its frame, its exception, and the blocks of a chain */
-#include "collector/base/kp_traceback.h"
+#include "collector/base/text/kp_traceback.h"
 
 #include <string.h>
 

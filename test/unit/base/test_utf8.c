@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_utf8.c - what is written for a code point is one whole character */
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 
 #include "test/support/support.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_glob.h"
+#include "collector/base/text/kp_glob.h"
 #include "preload/calltrace/calltrace.h"
 
 static bool matches(const char *glob, const char *text) { return kp_glob_matches(glob, strlen(glob), text); }

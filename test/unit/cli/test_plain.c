@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/answers/torchtable/keyavg.h"
 #include "export/show/html.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "test/support/support.h"
 
 static struct kp_hang hang, before;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_glob.h"
+#include "collector/base/text/kp_glob.h"
 #include "test/support/support.h"
 
 #define NEEDS_BOTH "needs MODULE:FUNCTION"

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"

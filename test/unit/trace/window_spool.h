@@ -8,7 +8,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 #include "export/kp_export.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_units.h"
+#include "collector/base/text/kp_units.h"
 #include "collector/base/kp_poison.h"
 
 struct sink {

@@ -14,7 +14,7 @@
  * On fail:   there is no traceback
  * Safe in:   signal handlers yes
  */
-#include "collector/base/kp_traceback.h"
+#include "collector/base/text/kp_traceback.h"
 
 #include <string.h>
 

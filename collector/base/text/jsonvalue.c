@@ -6,11 +6,11 @@
  * Memory:    none; values are parts of the text.
  * Safe in:   signal handlers yes; after fork yes
  */
-#include "collector/base/kp_jsonvalue.h"
+#include "collector/base/text/kp_jsonvalue.h"
 
 #include <string.h>
 
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 
 #include "collector/base/kp_poison.h"
 

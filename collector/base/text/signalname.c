@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* signalname.c - names of signals */
-#include "collector/base/kp_signalname.h"
+#include "collector/base/text/kp_signalname.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exceptiontext.c - what is kept of the text of an exception: one line, see decisions/186 */
-#include "collector/base/kp_exceptiontext.h"
+#include "collector/base/text/kp_exceptiontext.h"
 
 #include <stdbool.h>
 #include <string.h>

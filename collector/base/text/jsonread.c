@@ -9,13 +9,13 @@
  * A string is passed by words of eight bytes. A bit a level tells an object from a list, so a hostile text cannot use
  * up a small stack. See decisions/136.
  */
-#include "collector/base/kp_jsonread.h"
+#include "collector/base/text/kp_jsonread.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_utf8.h"
+#include "collector/base/text/kp_utf8.h"
 
 #include "collector/base/kp_poison.h"
 
