@@ -47,7 +47,7 @@ for name in gnu_get_libc_version dlmopen dlvsym renameat2 __libc_single_threaded
   grep -qE "^ +U $name(@|\$)" <<<"$undefined" && wrong "asks strongly for $name, which musl has not"
 done
 
-# what other preloaded libraries stand in for (fakeroot) is asked of the kernel (collector/base/io_file.c)
+# what other preloaded libraries stand in for (fakeroot) is asked of the kernel (collector/base/sys/io_file.c)
 for name in stat fstat lstat fstatat __xstat __fxstat statx mkdir unlink rename renameat renameat2; do
   grep -qE "^ +[Uw] $name(@|\$)" <<<"$undefined" && wrong "calls $name by name: a preloaded fakeroot would answer"
 done

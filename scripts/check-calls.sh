@@ -16,8 +16,8 @@ calls+='|sigaction|signal|setitimer|timer_create|alarm|ptrace|wait|waitpid|fork|
 # room/file.o: names it may use, and why
 allowed() {
   case $1 in
-    collector/base/io_file.o | collector/base/io_socket.o | collector/base/io_memory.o | collector/base/io_thread.o | collector/base/io_helpers.o | collector/base/io_apart.o) return 0 ;;
-    collector/base/fail.o) case $2 in open|open64|close|syscall|mmap|mmap64) return 0 ;; esac ;; # in tests alone: the file of counts
+    collector/base/sys/io_file.o | collector/base/sys/io_socket.o | collector/base/sys/io_memory.o | collector/base/sys/io_thread.o | collector/base/sys/io_helpers.o | collector/base/sys/io_apart.o) return 0 ;;
+    collector/base/sys/fail.o) case $2 in open|open64|close|syscall|mmap|mmap64) return 0 ;; esac ;; # in tests alone: the file of counts
     collector/record/thread.o) [ "$2" = pthread_key_create ] && return 0 ;; # no system call; behind a point of its own
   esac
   return 1
@@ -29,7 +29,7 @@ trap 'rm -f "$names"' EXIT
 nm -uA "$@" >"$names" # one process for all: OBJECT: U NAME
 while read -r name symbol; do
   allowed "$name" "$symbol" && continue
-  echo "check-calls: $name calls $symbol: go through collector/base/kp_io.h, so that a test can make it fail" >&2
+  echo "check-calls: $name calls $symbol: go through collector/base/sys/kp_io.h, so that a test can make it fail" >&2
   bad=1
 done < <(sed -E 's,^(.*/)?((collector|preload|schedule|export)/[^:]*):.* ([^ @]+)(@[^ ]*)?$,\2 \4,' "$names" | grep -E " ($calls)\$" || true)
 exit $bad

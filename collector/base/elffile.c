@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "collector/base/kp_filecheck.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_filecheck.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_hot.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 static _Atomic uint64_t shut; /* never written */

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

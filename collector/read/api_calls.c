@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_search.h"
 #include "collector/base/kp_poison.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/read/kp_read.h"
 
 struct kp_clock_line { /* CLOCK_MONOTONIC = base + (ticks - from) * slope / 2^48, from `from` to the next line's */

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_search.h"
 #include "collector/base/kp_poison.h"
 

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 #define CONTEXTS_MAX 4096u /* more is damage; each wait searches all of them */

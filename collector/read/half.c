@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 enum { PATH_BYTES = 512 };

@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/format/kp_heap.h"
 #include "collector/read/merge.h"

@@ -18,13 +18,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_filecheck.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_filecheck.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/kp_poison.h"
 
 enum { PATH_BYTES = 1200, FORSAKEN_S = 3600, LEFT_S = 600, LOOKS_BRIEF = 32 };

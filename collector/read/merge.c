@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 

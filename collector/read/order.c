@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"

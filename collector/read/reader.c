@@ -16,10 +16,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/text/kp_digits.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/read/half.h"
 #include "collector/read/order.h"

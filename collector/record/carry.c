@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_CARRY_PART 4u   /* chunks move when they take more than such a part of the memory, */

@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 enum { FREE = 1, OWNED, ORPHAN, DEAD, KEPT, LEFT, SHUT, MOVING, MOVED, STALE, GONE };

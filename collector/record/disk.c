@@ -20,12 +20,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_fskind.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_fskind.h"
 #include "collector/base/kp_helper_threads.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_room.h"
+#include "collector/base/sys/kp_room.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_DISK_ROUND_NS 1000000000u

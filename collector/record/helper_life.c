@@ -9,7 +9,7 @@
  */
 #include "collector/record/record_internal.h"
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_LIFE_STOP_MS 1000

@@ -18,7 +18,7 @@
 
 #include <errno.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 enum { NO_FRAME = 1 }; /* a lane, or a thread state that is created or ended: no frame to compare */

@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_filecheck.h"
-#include "collector/base/kp_fskind.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_filecheck.h"
+#include "collector/base/sys/kp_fskind.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_half.h"
 #include "collector/base/kp_poison.h"

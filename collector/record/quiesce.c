@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_QUIESCE_PAUSE_NS 50000

@@ -15,7 +15,7 @@
  */
 #include "collector/record/record_internal.h"
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/format/kp_ring.h"
 #include "collector/base/kp_poison.h"
 

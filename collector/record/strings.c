@@ -20,7 +20,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_poison.h"
 

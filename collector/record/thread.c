@@ -14,9 +14,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_io.h"
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_io.h"
+#include "collector/base/sys/kp_sigblock.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

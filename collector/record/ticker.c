@@ -11,7 +11,7 @@
 #include "collector/record/record_internal.h"
 
 #include "collector/base/kp_helper_threads.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

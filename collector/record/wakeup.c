@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 static struct word {

@@ -13,7 +13,7 @@
 
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_poison.h"
 

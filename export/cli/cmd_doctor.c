@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/cli/cli.h"
 #include "export/cli/doctor/doctor.h"
 #include "export/cli/options/setting_flags.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/answers/hang/hangprint.h"
 #include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/flame.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/recover/recover_spool.h"

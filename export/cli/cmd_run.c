@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "export/read/folder/beside.h"
 #include "export/answers/runadvice/runadvice.h"
 #include "export/answers/runadvice/judged.h"

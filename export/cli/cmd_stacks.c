@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/files/budget.h"
 #include "export/cli/latest.h"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/cli/stood.h"

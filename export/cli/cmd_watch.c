@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "export/answers/watch/watch.h"
 #include "export/cli/cli.h"

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankwaits.h"

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/show/say.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/jobstart.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
 #include "export/answers/hang/hangrests.h"
 #include "export/answers/memory/oomfiles.h"

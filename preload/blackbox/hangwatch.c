@@ -18,12 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/python_bridge.h"

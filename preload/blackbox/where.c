@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/kp_rank.h"
 #include "export/write/out/json.h"
 #include "preload/blackbox/task.h"

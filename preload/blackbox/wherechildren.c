@@ -19,9 +19,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "export/write/out/json.h"
 #include "preload/blackbox/task.h"

@@ -16,8 +16,8 @@
  * inside it and its frame is gone afterwards, or if its thread ends. A frame that is gone proves nothing by itself,
  * since programs copy stacks away and back (greenlets). Such a call keeps its entry, and its record gets an end.
  */
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/guard.h"
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/text/kp_glob.h"
 #include "collector/base/kp_log.h"

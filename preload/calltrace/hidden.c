@@ -18,8 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_log.h"
 #include "preload/calltrace/calltrace.h"

@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/guard.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/run.h"

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
 #include "preload/calltrace/calltrace.h"

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/text/kp_jsonread.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"

@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_filecheck.h"
+#include "collector/base/sys/kp_filecheck.h"
 #include "collector/base/kp_hash.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
 #include "preload/run.h"

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/hook/hook.h"
 #include "preload/run.h"

@@ -14,8 +14,8 @@
  */
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "preload/guard.h"
 #include "collector/base/kp_poison.h"

@@ -16,7 +16,7 @@
 #include <errno.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"

@@ -11,7 +11,7 @@
  * event is recorded in an idle stream, between two readings of the clock. A reference at most some seconds away gives
  * an event's time to a part of a microsecond, plus half the distance of those two readings (some microseconds).
  */
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 

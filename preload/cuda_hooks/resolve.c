@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_gate.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"

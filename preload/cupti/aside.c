@@ -19,10 +19,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "preload/cupti/cupti_internal.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"

@@ -23,7 +23,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 

@@ -13,9 +13,9 @@
 #include <errno.h>
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_gate.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/cupti/cupti_internal.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"

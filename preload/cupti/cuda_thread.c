@@ -26,9 +26,9 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_gate.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/cupti/limit.h"
 #include "preload/cupti/cupti_internal.h"

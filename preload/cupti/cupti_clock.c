@@ -18,7 +18,7 @@
  */
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/record/kp_record.h"
 #include "preload/cupti/client.h"
 #include "preload/cupti/cupti_internal.h"

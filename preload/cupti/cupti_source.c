@@ -15,8 +15,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/cupti/cupti_internal.h"

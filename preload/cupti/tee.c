@@ -31,7 +31,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/cupti/client.h"
 #include "preload/cupti/cupti_internal.h"

@@ -8,7 +8,7 @@
  * On fail:   the call is not made
  */
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 

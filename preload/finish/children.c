@@ -30,14 +30,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_filecheck.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_filecheck.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"

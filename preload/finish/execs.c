@@ -26,9 +26,9 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_crash.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_signalname.h"
 #include "collector/format/kp_ends.h"
 #include "collector/record/kp_record.h"

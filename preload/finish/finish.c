@@ -14,9 +14,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_fail.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_fail.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
 #include "collector/record/kp_record.h"

@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/kp_poison.h"
 
 typedef char name_text[4096];

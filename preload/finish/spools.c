@@ -23,13 +23,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_filecheck.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_filecheck.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_units.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"

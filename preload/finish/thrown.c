@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "collector/base/text/kp_exceptiontext.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_ends.h"
 #include "preload/hook/hook.h"

@@ -13,11 +13,11 @@
 #include <errno.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
-#include "collector/base/kp_room.h"
+#include "collector/base/sys/kp_room.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"

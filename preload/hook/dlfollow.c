@@ -35,7 +35,7 @@
 #include <string.h>
 
 #include "collector/base/kp_gate.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/hook/got.h"
 #include "preload/hook/hook.h"

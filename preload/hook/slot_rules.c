@@ -21,11 +21,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_otherlibc.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "preload/hook/got.h"
 #include "preload/hook/taps.h"
 #include "collector/base/kp_poison.h"

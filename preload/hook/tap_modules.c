@@ -35,10 +35,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_otherlibc.h"
 #include "preload/hook/slot_rules.h"

@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_helper_threads.h"
 #include "preload/run.h"

@@ -24,8 +24,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_modulepath.h"
 #include "collector/record/kp_record.h"

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/run.h"
 #include "preload/hook/hook.h"

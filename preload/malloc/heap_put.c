@@ -18,9 +18,9 @@
  */
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/guard.h"
 #include "preload/python_bridge.h"
 #include "preload/malloc/malloc.h"

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/text/kp_utf8.h"
 #include "collector/base/kp_poison.h"

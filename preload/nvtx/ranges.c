@@ -14,8 +14,8 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/format/kp_device.h"
 #include "preload/guard.h"
 #include "preload/nvtx/nvtx.h"

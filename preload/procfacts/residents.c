@@ -15,7 +15,7 @@
  */
 #include "preload/procfacts/procfacts.h"
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/procfacts/windowlist.h"
 #include "collector/base/kp_poison.h"

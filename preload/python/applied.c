@@ -17,7 +17,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/python/pycalls.h"
 #include "preload/python_bridge.h"

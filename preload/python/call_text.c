@@ -15,8 +15,8 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/python/modulekeys.h"
 #include "preload/python/pycalls.h"

@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/text/kp_utf8.h"
 #include "preload/python_bridge.h"

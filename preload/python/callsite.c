@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_log.h"
 #include "preload/python/pycalls.h"

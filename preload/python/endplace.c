@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "preload/python/pycalls.h"
 #include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"

@@ -19,7 +19,7 @@
 #include "collector/base/text/kp_exceptiontext.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/text/kp_lostpeer.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_traceback.h"
 #include "preload/python/pycalls.h"
 #include "preload/python_bridge.h"

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
 #include "preload/guard.h"

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/record/kp_record.h"
 #include "preload/guard.h"

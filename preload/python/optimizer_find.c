@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/python_bridge.h"
 #include "preload/python/python.h"
 #include "schedule/kp_schedule.h"

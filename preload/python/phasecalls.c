@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/guard.h"
 #include "preload/python/stepcalls.h"
 #include "preload/run.h"

@@ -14,8 +14,8 @@
  * so a known call site costs one look into a table. Its name is made once (call_text.c). Returns are matched by frame:
  * greenlets switch stacks, and returns are missed while our profile function is not set.
  */
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/guard.h"
 #include "preload/python/modulekeys.h"
 #include "preload/python/pycalls.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/format/kp_python.h"
 #include "collector/record/kp_record.h"
 #include "preload/python/pyapi.h"

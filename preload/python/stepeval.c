@@ -18,7 +18,7 @@
 
 #include <dlfcn.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 enum { DICT_USED = 16, THREAD_INTERPRETER_38 = 16, INTERPRETER_WORDS = 512, LOOK_EVERY = 256, LOOKS_MAX = 50000000 };

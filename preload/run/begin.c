@@ -17,11 +17,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_helper_threads.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
 #include "collector/record/kp_record.h"

@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_helper_threads.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_otherlibc.h"
 #include "collector/record/kp_record.h"

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "collector/base/kp_crash.h"
-#include "collector/base/kp_io.h"
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_io.h"
+#include "collector/base/sys/kp_sigblock.h"
 #include "preload/run.h"
 #include "preload/finish/closingline.h"
 #include "preload/finish/execs.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 

@@ -14,7 +14,7 @@
 
 #include <fcntl.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 

@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/procfacts/procfacts.h"
 #include "collector/base/kp_poison.h"
 

@@ -11,7 +11,7 @@
  */
 #include "preload/torch/cpu_blocks.h"
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_poison.h"
 

@@ -16,7 +16,7 @@
  */
 #include "preload/torch/exit_watch.h"
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
 

@@ -17,7 +17,7 @@
  */
 #include <pthread.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/hook/hook.h"
 #include "preload/torch/torch.h"

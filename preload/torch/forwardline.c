@@ -13,7 +13,7 @@
  */
 #include "preload/torch/forwardline.h"
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "preload/python_bridge.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"

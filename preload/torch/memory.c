@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <link.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "preload/guard.h"
 #include "preload/hook/hook.h"

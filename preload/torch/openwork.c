@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_hash.h"
 #include "preload/torch/torch.h"
 #include "preload/torch_bridge.h"

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/python_bridge.h"
 #include "preload/guard.h"
 #include "preload/unwind/kp_unwind.h"

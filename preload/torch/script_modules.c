@@ -14,8 +14,8 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"

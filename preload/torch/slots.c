@@ -14,7 +14,7 @@
  * ABA problem.
  */
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/python_bridge.h"

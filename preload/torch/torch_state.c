@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 

@@ -23,11 +23,11 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_hash.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_modulepath.h"
 #include "collector/record/kp_record.h"

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #if defined(__x86_64__)

@@ -13,7 +13,7 @@
  * looked up from the outermost frame on: by address among the frames that this thread met lately, else by module and
  * offset in the table that all threads share. Loading a library again adds nothing to that table.
  */
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"

@@ -26,9 +26,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/unwind/codemap.h"

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/text/kp_units.h"
 #include "collector/record/kp_record.h"

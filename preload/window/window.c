@@ -23,10 +23,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_sigblock.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/window/baresteps.h"

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"

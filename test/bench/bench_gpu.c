@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "export/kp_export.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"

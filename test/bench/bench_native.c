@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unwind.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"
 

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "preload/hook/hook.h"
 #include "schedule/kp_schedule.h"
 #include "test/doubles/torch_fields.h"

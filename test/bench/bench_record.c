@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/record/kp_record.h"
 
 /* 6 MB of records a try: less than the writer keeps ready, so that no try is cheap by dropping */

@@ -4,7 +4,7 @@
 
 usage: faults.py FOLDER_OF_PROGRAMS FOLDER_OF_SIMGPU LIBKPROF_SO [--every N] [--seed S] [--only HOST] [--call K] [--jobs J]
 
-Each host runs beside an empty library first. Then beside ours, to count its calls (KPROF_TEST_FAIL=in:FILE, collector/base/fail.c); then,
+Each host runs beside an empty library first. Then beside ours, to count its calls (KPROF_TEST_FAIL=in:FILE, collector/base/sys/fail.c); then,
 for each kind of call and each k up to its number, with the k-th failing as it does in life (of a call made more than 120 times the first
 60 and 60 more), with all of a kind failing, and with all calls from some on failing.
 Compared: standard output and error (but for lines that begin "kprof:", 9 at most), exit status, files; that it ends in time, that no

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/kp_hash.h"
 
 struct kp_file_head *test_spool_head(struct test_spool *s) { return (void *)s->bytes; }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 
 static pid_t maker;
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/answers/top/toprows.h"
 
 enum { SAME_CALLS = 3, OTHER_CALLS = 1, CELLS_MOST = 1000000 };

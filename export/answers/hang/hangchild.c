@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "collector/base/kp_crash.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_signalname.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/ended.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/answers/hang/hangchild.h"
 #include "export/answers/hang/hangidle.h"
 #include "export/read/facts/commkinds.h"

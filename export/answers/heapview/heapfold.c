@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 
 /* By their beginnings, since compilers add endings (.lto_priv.0). Those that begin with Py are its in any module. */
 static const char *const calls[] = {"_PyEval_",

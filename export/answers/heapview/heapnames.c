@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "export/answers/heapview/heapview.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/write/names/shorten.h"
 #include "export/read/frames/ownline.h"
 

@@ -14,7 +14,7 @@
 #include "collector/base/text/kp_jsonread.h"
 #include "collector/base/text/kp_jsonvalue.h"
 #include "collector/base/kp_order.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
 #include "export/answers/heapview/heapfold.h"

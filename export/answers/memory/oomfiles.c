@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/kineto/kineto.h"
 
 enum { FILE_MOST = 1 << 20, PATH_MOST = 4400 }; /* the library writes 256 KB at most */

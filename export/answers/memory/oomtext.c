@@ -8,7 +8,7 @@
 #include "collector/base/text/kp_digits.h"
 #include "collector/base/text/kp_jsonread.h"
 #include "collector/base/text/kp_jsonvalue.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/fields.h"
 #include "export/show/plain.h"

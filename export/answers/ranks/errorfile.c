@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_filecheck.h"
+#include "collector/base/sys/kp_filecheck.h"
 #include "collector/base/text/kp_jsonread.h"
 #include "collector/base/text/kp_jsonvalue.h"
 #include "collector/base/text/kp_lostpeer.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_traceback.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/plain.h"

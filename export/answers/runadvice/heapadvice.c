@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/facts/everynth.h"
 #include "export/read/files/budget.h"
 #include "export/answers/heapview/heapview.h"

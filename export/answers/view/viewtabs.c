@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/answers/advise/parts/finding.h"
 #include "export/answers/ranks/stuck.h"
 #include "export/read/kineto/ended.h"

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "export/read/folder/trace_source.h"
 
 enum { ANSWER_MS = 10000 };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_rank.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/read/kineto/kineto.h"

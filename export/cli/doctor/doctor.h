@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_fskind.h"
+#include "collector/base/sys/kp_fskind.h"
 
 /* kprof makes the first two; the others must be there. */
 enum kp_doctor_use { KP_DOCTOR_TRACES, KP_DOCTOR_SPOOL, KP_DOCTOR_RECORDS, KP_DOCTOR_TEMPORARY };

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/format/kp_ends.h"
 #include "export/read/folder/jobends.h"
 #include "export/show/say.h"

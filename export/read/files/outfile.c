@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
 #include "export/show/terminal.h"

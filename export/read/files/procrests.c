@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 struct task {
     char state, name[32];

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 enum { PARENT = 4, FLAGS = 9, PENDING = 31 }; /* numbers of fields */
 #define PF_EXITING 0x4ULL

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "export/read/files/progress.h"
 #include "export/show/letters.h"
 #include "export/show/plain.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "export/kp_export.h"
 #include "export/show/say.h"
 

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_io.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/show/say.h"
 #include "export/show/units.h"
 #include "export/kp_export.h"

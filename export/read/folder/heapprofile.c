@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_filecheck.h"
+#include "collector/base/sys/kp_filecheck.h"
 #include "collector/read/kp_read.h"
 #include "export/kp_export.h"
 #include "export/read/files/budget.h"

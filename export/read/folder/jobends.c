@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_signalname.h"
 #include "collector/format/kp_ends.h"
 #include "export/read/folder/trace_source.h"

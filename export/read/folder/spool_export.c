@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/folder/beside.h"
 #include "export/read/files/budget.h"
 #include "export/read/files/progress.h"

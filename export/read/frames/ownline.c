@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/frames/framename.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/kineto/kineto_facts.h"

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_filecheck.h"
+#include "collector/base/sys/kp_filecheck.h"
 #include "export/read/symbols/addr_ranges.h"
 #include "export/read/store/stringtable.h"
 

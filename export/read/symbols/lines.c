@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_filecheck.h"
+#include "collector/base/sys/kp_filecheck.h"
 #include "export/read/files/budget.h"
 #include "export/read/symbols/debugfile.h"
 #include "export/read/symbols/elfhead.h"

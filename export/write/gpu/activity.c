@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_log.h"
 #include "export/write/gpu/collectives.h"
 #include "export/write/gpu/gpu.h"

@@ -8,7 +8,7 @@
  * CUPTI's ids rise from call to call, so a window's ids are adjacent. So an array finds them, and a walk by time stays
  * on a page.
  */
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "export/write/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 

@@ -8,7 +8,7 @@
  */
 #include "export/write/gpu/gpu.h"
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 static struct kp_op_thread *place_find(struct kp_op_thread *of, uint32_t cap, uint32_t tid)

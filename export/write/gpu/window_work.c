@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 int kp_gpu_open(struct kp_trace *t)

@@ -12,7 +12,7 @@
  */
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/format/kp_heap.h"
 #include "export/write/heap/allocations.h"
 #include "collector/base/kp_poison.h"

@@ -19,12 +19,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_idtable.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_path.h"
+#include "collector/base/sys/kp_sigblock.h"
 #include "collector/format/kp_heap.h"
 #include "export/write/heap/allocations.h"
 #include "export/write/heap/blockstack.h"

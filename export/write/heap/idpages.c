@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 enum { NUMBERS = 1 << 16, PAGES = 1 << 16 };

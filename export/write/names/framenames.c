@@ -16,11 +16,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_idtable.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
+#include "collector/base/sys/kp_path.h"
 #include "collector/base/kp_sort.h"
 #include "export/write/names/demangle.h"
 #include "export/write/names/shorten.h"

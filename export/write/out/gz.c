@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <zlib.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 #define OUT_BYTES (256u * 1024u)

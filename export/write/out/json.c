@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/text/kp_utf8.h"
 #include "collector/base/kp_poison.h"
 

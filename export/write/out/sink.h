@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "collector/base/kp_room.h"
+#include "collector/base/sys/kp_room.h"
 
 struct kp_export_owner;
 

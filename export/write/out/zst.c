@@ -18,7 +18,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 enum { LEVEL = 1, OUT_BYTES = 256 << 10, HEAD = 64 };

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_idtable.h"
 #include "collector/format/kp_python.h"

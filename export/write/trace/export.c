@@ -14,11 +14,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_sigblock.h"
 #include "export/write/gpu/gpu.h"
 #include "export/write/heap/allocations.h"
 #include "export/write/names/framenames.h"

@@ -9,7 +9,7 @@
  */
 #include "export/write/trace/fwdbwd.h"
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 #define BUCKETS 32768u

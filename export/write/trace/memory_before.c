@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "export/write/out/slice.h"
 #include "export/write/trace/torch_memory.h"
 #include "collector/base/kp_poison.h"

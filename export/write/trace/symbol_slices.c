@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_log.h"
 #include "export/write/names/demangle.h"
 #include "export/write/names/shorten.h"

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
 enum { FIRST_SLOTS = 1024 };

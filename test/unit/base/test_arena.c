@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_arena.c - pieces are zeroed, aligned, never overlap, and a short memory is reported */
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "test/support/support.h"
 
 static void pieces_are_aligned_and_zeroed(void **state)

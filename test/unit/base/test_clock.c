@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_clock.c - ticks advance, and samples tie them to time */
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "test/support/support.h"
 
 static void ticks_never_go_back_on_a_thread(void **state)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_fail.c - failures come where they were ordered, also of all calls together, and are counted across processes */
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_io.h"
 #include "test/support/support.h"
 
 static void any_is_a_call_of_whatever_name(void **state)

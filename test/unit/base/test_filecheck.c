@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_filecheck.c - a file is looked at by its descriptor: only what nobody else can change is own, only a plain file
  * is opened */
-#include "collector/base/kp_filecheck.h"
+#include "collector/base/sys/kp_filecheck.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "test/support/support.h"
 
 static const char *in_tmp(const char *name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_fskind.c - file systems by number: each row once, those of jobs by name; what is left free of one */
-#include "collector/base/kp_fskind.h"
+#include "collector/base/sys/kp_fskind.h"
 
 #include <string.h>
 #include <sys/statfs.h>
@@ -11,7 +11,7 @@
 
 static const uint32_t magics[] = {
 #define KP_FSKIND(magic, name, place, copies) magic,
-#include "collector/base/fskind.def"
+#include "collector/base/sys/fskind.def"
 #undef KP_FSKIND
 };
 enum { ROWS = sizeof magics / sizeof *magics };

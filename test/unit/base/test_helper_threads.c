@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_helper_threads.h"
 
 static _Atomic uint32_t starts, woken, stop;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_io.c - calls return -errno, fds sit high and close on exec, failures come where they were ordered */
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/text/kp_digits.h"
 #include "test/support/support.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "test/support/support.h"
 
 static bool is_apart(void) /* the process has another number: emulators, valgrind and filters have none */

@@ -4,7 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "collector/base/kp_room.h"
+#include "collector/base/sys/kp_room.h"
 #include "test/support/support.h"
 
 static int file_open(void)

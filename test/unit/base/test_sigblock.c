@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_sigblock.c - a write of ours that raises a signal does not reach the host */
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_sigblock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "test/support/support.h"
 

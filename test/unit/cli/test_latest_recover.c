@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "export/cli/cli.h"
 #include "export/cli/latest.h"
 #include "test/support/spool.h"

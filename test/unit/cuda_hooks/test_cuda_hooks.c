@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_fail.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "test/support/records.h"
 

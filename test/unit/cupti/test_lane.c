@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_gate.h"
 #include "collector/record/kp_record.h"
 #include "collector/record/record_internal.h"

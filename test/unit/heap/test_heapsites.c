@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_heapsites.c - blocks by site against a plain model: live, the peak and what was live then, lost and restored
  * blocks */
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/format/kp_heap.h"
 #include "export/write/heap/allocations.h"
 

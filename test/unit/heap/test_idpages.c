@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_idpages.c - a number for each id: 0 at first, kept where it is, and NULL without memory */
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "export/write/heap/idpages.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "test/support/support.h"
 
 static struct kp_thread thread;

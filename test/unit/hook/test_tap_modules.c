@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "test/support/support.h"
 
 #define LATE_LIBRARY "libresolv.so.2" /* any library the loader finds */

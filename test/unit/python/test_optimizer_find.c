@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "preload/python_bridge.h"
 #include "schedule/kp_schedule.h"
 #include "test/support/support.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/read/kp_read.h"
 #include "preload/python/modulekeys.h"
 #include "test/support/reader_open.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "test/unit/record/walk.h"
 
 static void the_same_text_has_the_same_id(void **state)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <unwind.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/format/kp_inputs.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/record_internal.h"

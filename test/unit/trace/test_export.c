@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/text/kp_jsonread.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"

@@ -9,7 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "export/kp_export.h"
 #include "export/write/out/sink.h"
 #include "export/write/trace/filename.h"

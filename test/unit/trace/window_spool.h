@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_fail.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_fail.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/text/kp_jsonread.h"
 #include "export/kp_export.h"
 #include "test/support/reader_open.h"

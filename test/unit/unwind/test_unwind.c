@@ -17,8 +17,8 @@
 #include <unwind.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_modulepath.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "test/support/support.h"
 
 #define SECOND UINT64_C(1000000000)

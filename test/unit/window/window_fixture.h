@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_arena.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"

@@ -8,7 +8,7 @@
  * On fail:   a bad specification, or a file that cannot be mapped, makes no call fail
  * Safe in:   signal handlers yes; after fork yes (a child goes on counting)
  */
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 
 #include <errno.h>
 #include <fcntl.h>

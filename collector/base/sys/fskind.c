@@ -6,7 +6,7 @@
  * Memory:    none
  * Safe in:   everywhere: pure
  */
-#include "collector/base/kp_fskind.h"
+#include "collector/base/sys/kp_fskind.h"
 
 #include <stddef.h>
 
@@ -21,7 +21,7 @@
 static const struct kp_fskind rows[] = {
 #define KP_FSKIND(row_magic, row_name, row_place, row_copies) \
     {.magic = (row_magic), .name = (row_name), .place = KP_FSKIND_##row_place, .copies = (row_copies)},
-#include "collector/base/fskind.def"
+#include "collector/base/sys/fskind.def"
 #undef KP_FSKIND
 };
 static const struct kp_fskind other = {.name = "other", .place = KP_FSKIND_OTHER, .copies = true};

@@ -9,7 +9,7 @@
  * On fail:   -errno; nothing is logged here
  * Safe in:   signal handlers no; in a forked child kp_io_forget comes first
  */
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +25,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

@@ -5,7 +5,7 @@
  * The library uses the TSC where it is the kernel's clocksource and the CPU keeps its rate in sleep states.
  * Otherwise it reads CLOCK_MONOTONIC, which costs about 24 ns and is always right.
  */
-#include "collector/base/kp_clock.h"
+#include "collector/base/sys/kp_clock.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include <cpuid.h>
 #endif
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_hot.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"

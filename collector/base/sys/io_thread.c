@@ -5,7 +5,7 @@
  * Called by: any thread; a hook only for what its comment in kp_io.h allows
  * On fail:   -errno; nothing is logged here
  */
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_clock.h"
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_clock.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_poison.h"
 
 /*

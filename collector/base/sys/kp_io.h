@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 
 struct stat;
 

@@ -5,7 +5,7 @@
  * Called by: boot, writer and exporter threads, the CLI; never a hook
  * On fail:   -errno; nothing is logged here
  */
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +18,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_sigblock.h"
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 

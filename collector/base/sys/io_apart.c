@@ -14,7 +14,7 @@
  * exit signal, so the host's wait() does not find it. Emulators and valgrind make a copy of the memory instead: the
  * first call finds that out (decisions/120).
  */
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_poison.h"
 
 enum { UNKNOWN = 0, WORKS, DOES_NOT };

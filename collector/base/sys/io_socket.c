@@ -17,8 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "collector/base/kp_fail.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_fail.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 /* Takes a new descriptor: moves it above those of the host, and remembers which socket it is. */

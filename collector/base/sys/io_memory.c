@@ -6,7 +6,7 @@
  *            the end of an optimizer's step.
  * On fail:   -errno; nothing is logged here
  */
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/text/kp_digits.h"
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

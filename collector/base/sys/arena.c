@@ -8,7 +8,7 @@
  * On fail:   returns NULL; the caller does without
  * Safe in:   signal handlers no; after fork yes (a child goes on in its own copy)
  */
-#include "collector/base/kp_arena.h"
+#include "collector/base/sys/kp_arena.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hot.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_ARENA_BLOCK ((size_t)1 << 20)

@@ -5,14 +5,14 @@
  * Called by: preload/finish/children.c and spools.c, at exit and in workers; elffile.c and the CLI
  * On fail:   -errno, and no descriptor stays open
  */
-#include "collector/base/kp_filecheck.h"
+#include "collector/base/sys/kp_filecheck.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

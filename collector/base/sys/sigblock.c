@@ -5,13 +5,13 @@
  * Called by: io_file.c around writes, on any thread, also in signal handlers; thread.c and window.c
  * On fail:   where the mask cannot be set, no signal is blocked
  */
-#include "collector/base/kp_sigblock.h"
+#include "collector/base/sys/kp_sigblock.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
-#include "collector/base/kp_fail.h"
+#include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_poison.h"
 
 static const int raised_by_writes[] = {SIGPIPE, SIGXFSZ, SIGTTOU};

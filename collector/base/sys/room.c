@@ -7,10 +7,10 @@
  * On fail:   a volume that cannot be looked at gives all: the write itself tells
  * Safe in:   signal handlers no; after fork yes
  */
-#include "collector/base/kp_room.h"
+#include "collector/base/sys/kp_room.h"
 
-#include "collector/base/kp_fskind.h"
-#include "collector/base/kp_io.h"
+#include "collector/base/sys/kp_fskind.h"
+#include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_ROOM_USABLE (UINT64_C(16) << 20) /* after so many bytes what is free is looked up again */
