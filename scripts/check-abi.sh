@@ -41,7 +41,7 @@ grep -q 'FLAGS_1.*NODELETE' <<<"$dynamic" || wrong "may be unmapped (no -z nodel
 readelf -lW "$lib" | grep 'GNU_STACK' | grep -q 'RWE' && wrong "wants an executable stack"
 readelf -lW "$lib" | grep -q 'GNU_RELRO' || wrong "has no RELRO"
 
-# only glibc has these: a strong reference keeps a musl program from starting (collector/base/kp_otherlibc.h)
+# only glibc has these: a strong reference keeps a musl program from starting (collector/base/elf/kp_otherlibc.h)
 undefined=$(nm -D --undefined-only "$lib")
 for name in gnu_get_libc_version dlmopen dlvsym renameat2 __libc_single_threaded __register_atfork; do
   grep -qE "^ +U $name(@|\$)" <<<"$undefined" && wrong "asks strongly for $name, which musl has not"

@@ -5,9 +5,9 @@ SRC_base += collector/base/config.c collector/base/text/distance.c collector/bas
 UNIT_base := test/unit/base/test_arena.c test/unit/base/test_clock.c test/unit/base/test_fmt.c test/unit/base/test_gate.c \
              test/unit/base/test_hash.c test/unit/base/test_io_apart.c test/unit/base/test_io.c test/unit/base/test_log.c
 UNIT_base += test/unit/base/test_config.c test/unit/base/test_jsonread.c test/unit/base/test_jsonvalue.c test/unit/base/test_rank.c
-SRC_base += collector/base/helper_threads.c collector/base/sys/filecheck.c collector/base/elffile.c collector/base/modulepath.c collector/base/text/traceback.c collector/base/text/exceptiontext.c collector/base/text/signalname.c
+SRC_base += collector/base/helper_threads.c collector/base/sys/filecheck.c collector/base/elf/elffile.c collector/base/elf/modulepath.c collector/base/text/traceback.c collector/base/text/exceptiontext.c collector/base/text/signalname.c
 UNIT_base += test/unit/base/test_helper_threads.c test/unit/base/test_filecheck.c test/unit/base/test_traceback.c test/unit/base/test_exceptiontext.c test/unit/base/test_signalname.c
-SRC_base += collector/base/sys/sigblock.c collector/base/sys/fail.c collector/base/cuptirule.c collector/base/idtable.c
+SRC_base += collector/base/sys/sigblock.c collector/base/sys/fail.c collector/base/elf/cuptirule.c collector/base/idtable.c
 UNIT_base += test/unit/base/test_sigblock.c test/unit/base/test_fail.c test/unit/base/test_cuptirule.c
 UNIT_base += test/unit/base/test_sort.c test/unit/base/test_search.c test/unit/base/test_idtable.c test/unit/base/test_utf8.c
 SRC_base += collector/base/sys/fskind.c collector/base/sys/room.c

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "collector/base/sys/kp_clock.h"
-#include "collector/base/kp_cuptirule.h"
+#include "collector/base/elf/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/sys/kp_path.h"
 #include "export/cli/cli.h"

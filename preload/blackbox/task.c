@@ -21,7 +21,7 @@
 #include "collector/base/text/kp_digits.h"
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_modulepath.h"
+#include "collector/base/elf/kp_modulepath.h"
 #include "collector/base/kp_poison.h"
 
 enum { LINE_BYTES = 1024, PATH_BYTES = 64, ARGUMENTS = 2 };

@@ -20,7 +20,7 @@
 
 #include "collector/base/sys/kp_arena.h"
 #include "collector/base/sys/kp_clock.h"
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 #include "collector/base/kp_log.h"
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"

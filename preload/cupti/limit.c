@@ -13,7 +13,7 @@
 #include "preload/cupti/limit.h"
 
 #include "collector/base/sys/kp_clock.h"
-#include "collector/base/kp_cuptirule.h"
+#include "collector/base/elf/kp_cuptirule.h"
 #include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"

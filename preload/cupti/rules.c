@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rules.c - tells what the loaded CUPTI may be used for, by its version (collector/base/cuptirule.def)
+ * rules.c - tells what the loaded CUPTI may be used for, by its version (collector/base/elf/cuptirule.def)
  *
  * Called by: control.c and cuda_thread.c on the thread kprof-cuda; helper.c, tee.c; cupti_source.c and
  *            cuda_inject.c (touch)
@@ -10,7 +10,7 @@
 #include "preload/cupti/client.h"
 #include "preload/cupti/cupti_internal.h"
 
-#include "collector/base/kp_cuptirule.h"
+#include "collector/base/elf/kp_cuptirule.h"
 #include "collector/base/kp_poison.h"
 
 static _Atomic uint32_t rules;

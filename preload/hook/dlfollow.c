@@ -42,7 +42,7 @@
 #include "preload/hook/tap_modules.h"
 #include "preload/hook/slot_rules.h"
 #include "preload/run.h"
-#include "collector/base/kp_otherlibc.h"
+#include "collector/base/elf/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
 enum { WAIT_MAX_US = 50000, WAIT_STEP_US = 50 };

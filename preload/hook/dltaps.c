@@ -13,7 +13,7 @@
 
 #include "preload/hook/hook.h"
 #include "preload/hook/taps.h"
-#include "collector/base/kp_otherlibc.h"
+#include "collector/base/elf/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
 int kp_hook_start(void)

@@ -24,7 +24,7 @@
 #include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/sys/kp_io.h"
-#include "collector/base/kp_otherlibc.h"
+#include "collector/base/elf/kp_otherlibc.h"
 #include "collector/base/sys/kp_path.h"
 #include "preload/hook/got.h"
 #include "preload/hook/taps.h"

@@ -40,7 +40,7 @@
 #include "collector/base/kp_hash.h"
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_otherlibc.h"
+#include "collector/base/elf/kp_otherlibc.h"
 #include "preload/hook/slot_rules.h"
 #include "collector/base/kp_poison.h"
 

@@ -27,7 +27,7 @@
 #include "collector/base/sys/kp_arena.h"
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_helper_threads.h"
-#include "collector/base/kp_modulepath.h"
+#include "collector/base/elf/kp_modulepath.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"

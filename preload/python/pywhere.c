@@ -19,7 +19,7 @@
 #include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/sys/kp_io.h"
-#include "collector/base/kp_modulepath.h"
+#include "collector/base/elf/kp_modulepath.h"
 #include "collector/base/sys/kp_path.h"
 #include "collector/base/text/kp_utf8.h"
 #include "preload/python/python.h"

@@ -20,7 +20,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_otherlibc.h"
+#include "collector/base/elf/kp_otherlibc.h"
 #include "collector/base/kp_rank.h"
 #include "collector/record/kp_record.h"
 #include "preload/hook/getenv.h"

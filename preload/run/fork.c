@@ -20,7 +20,7 @@
 #include "collector/base/kp_helper_threads.h"
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_otherlibc.h"
+#include "collector/base/elf/kp_otherlibc.h"
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"
 #include "preload/run.h"

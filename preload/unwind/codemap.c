@@ -25,11 +25,11 @@
 
 #include "collector/base/sys/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_modulepath.h"
+#include "collector/base/elf/kp_modulepath.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"
 #include "collector/base/kp_poison.h"

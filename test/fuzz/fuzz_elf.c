@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 #include "export/read/symbols/debugfile.h"
 #include "export/read/symbols/elfhead.h"
 

@@ -21,7 +21,7 @@
 #include "collector/base/sys/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/sys/kp_sigblock.h"
-#include "collector/base/kp_otherlibc.h"
+#include "collector/base/elf/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
 #define MEMFD_CLOEXEC 1u /* linux/memfd.h, which glibc before 2.27 lacks */

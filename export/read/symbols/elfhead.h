@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 
 struct kp_elfhead {
     unsigned machine; /* EM_ of <elf.h> */

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "collector/base/sys/kp_arena.h"
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 #include "collector/base/kp_idtable.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/sys/kp_path.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_cuptirule.c - which CUPTI must not be used, or only so: each known version, each row of the table */
-#include "collector/base/kp_cuptirule.h"
+#include "collector/base/elf/kp_cuptirule.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* test_limit.c - when CUPTI is off again before its window ends */
 #include "preload/cupti/limit.h"
 
-#include "collector/base/kp_cuptirule.h"
+#include "collector/base/elf/kp_cuptirule.h"
 #include "test/support/support.h"
 
 enum { SOUND = 0, MINUTE = 60000, HOUR = 60 * MINUTE };

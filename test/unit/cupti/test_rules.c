@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/base/kp_cuptirule.h"
+#include "collector/base/elf/kp_cuptirule.h"
 #include "preload/cupti/client.h"
 #include "preload/cupti/cupti_internal.h"
 #include "test/support/support.h"

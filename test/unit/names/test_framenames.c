@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 #include "export/write/names/shorten.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"

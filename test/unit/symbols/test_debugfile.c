@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 #include "export/read/symbols/debugfile.h"
 #include "export/read/symbols/lines.h"
 #include "export/write/names/framenames.h"

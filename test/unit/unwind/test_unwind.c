@@ -19,7 +19,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/sys/kp_clock.h"
 #include "collector/base/sys/kp_io.h"
-#include "collector/base/kp_modulepath.h"
+#include "collector/base/elf/kp_modulepath.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"

@@ -6,7 +6,7 @@
  * Memory:    a block on the stack. The file is not mapped, so a file that shrinks causes no SIGBUS in the host.
  * On fail:   what cannot be read is left out. Files may be damaged: every size is checked against the file's length.
  */
-#include "collector/base/kp_elffile.h"
+#include "collector/base/elf/kp_elffile.h"
 
 #include <elf.h>
 #include <errno.h>

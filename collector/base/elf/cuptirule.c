@@ -6,7 +6,7 @@
  * Memory:    none
  * Safe in:   everywhere: pure
  */
-#include "collector/base/kp_cuptirule.h"
+#include "collector/base/elf/kp_cuptirule.h"
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
@@ -14,7 +14,7 @@
 static const struct kp_cuptirule_row rows[] = {
 #define KP_CUPTI_RULE(row_low, row_high, row_rule, row_text) \
     {.low = (row_low), .high = (row_high), .rule = KP_CUPTI_##row_rule, .text = (row_text)},
-#include "collector/base/cuptirule.def"
+#include "collector/base/elf/cuptirule.def"
 #undef KP_CUPTI_RULE
 };
 enum { ROWS = sizeof rows / sizeof *rows };

@@ -11,7 +11,7 @@
  *
  * A program may load "./libx.so" and change its folder later. /proc/PID/maps has the path of the file itself.
  */
-#include "collector/base/kp_modulepath.h"
+#include "collector/base/elf/kp_modulepath.h"
 
 #include <fcntl.h>
 #include <string.h>
