@@ -88,7 +88,7 @@ static HOT const void *frame_python(const struct kp_python_layout *l, const void
         static const struct kp_python_layout l = {version, __VA_ARGS__}; \
         return key_read(&l, thread);                                     \
     }
-#include "preload/python/layouts.def"
+#include "preload/python/api/layouts.def"
 #undef KP_PYTHON_LAYOUT
 
 kp_pystack_key_fn kp_pystack_key_of(uint32_t version)
@@ -97,7 +97,7 @@ kp_pystack_key_fn kp_pystack_key_of(uint32_t version)
 #define KP_PYTHON_LAYOUT(version, ...) \
     case version:                      \
         return key_##version;
-#include "preload/python/layouts.def"
+#include "preload/python/api/layouts.def"
 #undef KP_PYTHON_LAYOUT
     default: return NULL;
     }

@@ -17,7 +17,7 @@
 #include "collector/base/sys/kp_arena.h"
 #include "collector/base/sys/kp_clock.h"
 #include "preload/guard.h"
-#include "preload/python/modulekeys.h"
+#include "preload/python/api/modulekeys.h"
 #include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 
@@ -393,7 +393,7 @@ static HOT int event(const struct kp_python_layout *l, void *frame, int what, vo
         (void)object;                                                          \
         return event(&l, frame, what, arg);                                    \
     }
-#include "preload/python/layouts.def"
+#include "preload/python/api/layouts.def"
 #undef KP_PYTHON_LAYOUT
 
 kp_python_profile_fn kp_pycalls_event_of(uint32_t version)
@@ -402,7 +402,7 @@ kp_python_profile_fn kp_pycalls_event_of(uint32_t version)
 #define KP_PYTHON_LAYOUT(version, ...) \
     case version:                      \
         return event_##version;
-#include "preload/python/layouts.def"
+#include "preload/python/api/layouts.def"
 #undef KP_PYTHON_LAYOUT
     default: return NULL;
     }

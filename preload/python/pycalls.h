@@ -7,7 +7,7 @@
 #include "collector/base/sys/kp_clock.h"
 #include "collector/format/kp_python.h"
 #include "collector/record/kp_record.h"
-#include "preload/python/pyapi.h"
+#include "preload/python/api/pyapi.h"
 
 /* An open call. */
 struct kp_py_open {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_modulekeys.c - the key of a module in the module around it; Python's objects are played by this file */
-#include "preload/python/modulekeys.h"
+#include "preload/python/api/modulekeys.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include "collector/base/sys/kp_clock.h"
 #include "collector/read/kp_read.h"
-#include "preload/python/modulekeys.h"
+#include "preload/python/api/modulekeys.h"
 #include "test/support/reader_open.h"
 #include "test/support/support.h"
 

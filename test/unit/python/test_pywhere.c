@@ -13,7 +13,7 @@
 
 static const struct kp_python_layout layouts[] = {
 #define KP_PYTHON_LAYOUT(version, ...) {version, __VA_ARGS__},
-#include "preload/python/layouts.def"
+#include "preload/python/api/layouts.def"
 #undef KP_PYTHON_LAYOUT
 };
 enum { LAYOUTS = sizeof layouts / sizeof *layouts, DEPTH = 400, TABLE_AT = 32 };

@@ -18,7 +18,7 @@
 #include "collector/base/sys/kp_arena.h"
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/python/modulekeys.h"
+#include "preload/python/api/modulekeys.h"
 #include "preload/python/pycalls.h"
 #include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"

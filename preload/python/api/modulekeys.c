@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "preload/python/modulekeys.h"
+#include "preload/python/api/modulekeys.h"
 #include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 

@@ -25,7 +25,7 @@
 
 static const struct kp_python_layout layouts[] = {
 #define KP_PYTHON_LAYOUT(version, ...) {version, __VA_ARGS__},
-#include "preload/python/layouts.def"
+#include "preload/python/api/layouts.def"
 #undef KP_PYTHON_LAYOUT
 };
 

@@ -21,7 +21,7 @@ struct kp_python_method {
 /* Functions and objects of the interpreter: the rows of python_symbols.def. */
 struct kp_python_api {
 #define KP_PYTHON_SYMBOL(member, field, name, needed) member;
-#include "preload/python/python_symbols.def"
+#include "preload/python/api/python_symbols.def"
 #undef KP_PYTHON_SYMBOL
 };
 extern struct kp_python_api kp_python_api; /* constant once kp_python_api_find returned true */

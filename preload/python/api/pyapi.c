@@ -23,7 +23,7 @@ static const struct {
     bool is_needed;
 } symbols[] = {
 #define KP_PYTHON_SYMBOL(member, field, name, needed) {name, offsetof(struct kp_python_api, field), needed},
-#include "preload/python/python_symbols.def"
+#include "preload/python/api/python_symbols.def"
 #undef KP_PYTHON_SYMBOL
 };
 
