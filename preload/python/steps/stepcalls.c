@@ -10,7 +10,7 @@
  *
  * A function is looked for when a module was loaded. See decisions/053.
  */
-#include "preload/python/stepcalls.h"
+#include "preload/python/steps/stepcalls.h"
 
 #include <dlfcn.h>
 #include <errno.h>

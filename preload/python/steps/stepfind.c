@@ -10,7 +10,7 @@
  * Names are read from the dicts of modules and classes, so no code of the program runs. Of a function that wraps
  * another (functools.wraps) both are hooked: only the outer one of a thread's calls counts.
  */
-#include "preload/python/stepcalls.h"
+#include "preload/python/steps/stepcalls.h"
 
 #include <string.h>
 

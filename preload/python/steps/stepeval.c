@@ -14,7 +14,7 @@
  *                is set. So it stays set.
  * A function that another library has set stays. torch._dynamo sets its own later, and calls the one it replaced.
  */
-#include "preload/python/stepcalls.h"
+#include "preload/python/steps/stepcalls.h"
 
 #include <dlfcn.h>
 

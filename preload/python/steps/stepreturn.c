@@ -9,7 +9,7 @@
 
 #include "collector/base/sys/kp_clock.h"
 #include "preload/guard.h"
-#include "preload/python/stepcalls.h"
+#include "preload/python/steps/stepcalls.h"
 #include "preload/run.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

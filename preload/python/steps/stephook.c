@@ -12,7 +12,7 @@
  * CPython calls a function through a pointer in the function object. Only the pointers of the functions named are
  * replaced, so other calls cost nothing, and Python code sees no difference. See decisions/053.
  */
-#include "preload/python/stepcalls.h"
+#include "preload/python/steps/stepcalls.h"
 #include "collector/base/kp_poison.h"
 
 enum { TYPE_VECTORCALL = 56 }; /* tp_vectorcall_offset, from 3.8 on */

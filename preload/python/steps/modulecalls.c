@@ -12,7 +12,7 @@
  * Once another source counts, the pointer is CPython's own again. A DataLoader without workers prepares its items in
  * the program's thread, and transforms are modules, too: what a batch calls is no model.
  */
-#include "preload/python/stepcalls.h"
+#include "preload/python/steps/stepcalls.h"
 
 #include <string.h>
 

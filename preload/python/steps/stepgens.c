@@ -10,7 +10,7 @@
  * CPython frees a coroutine when its await has ended, and a generator when its loop has. One that the program keeps
  * after its end (a task in a list) is found by its missing frame, when the next one begins or ends.
  */
-#include "preload/python/stepcalls.h"
+#include "preload/python/steps/stepcalls.h"
 
 #include <dlfcn.h>
 
