@@ -174,7 +174,7 @@ static void cupti_version_check(const char *python, const char *library)
     else say("ok", "CUPTI: its version is unknown (some need a driver to tell it)");
 }
 
-/* Where preload/cupti/cupti_find.c looks: beside the libcudart that torch brings, then in the toolkit. */
+/* Where preload/cupti/library/cupti_find.c looks: beside the libcudart that torch brings, then in the toolkit. */
 static void cupti_check(const char *python)
 {
     static const char script[] =

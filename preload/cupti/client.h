@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "preload/cupti/cupti.h"
+#include "preload/cupti/library/cupti.h"
 
 /* --- what the client asked for --- */
 

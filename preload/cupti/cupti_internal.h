@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "preload/cupti/cupti.h"
-#include "preload/cupti/decode.h"
+#include "preload/cupti/library/cupti.h"
+#include "preload/cupti/library/decode.h"
 
 /* --- cupti_find.c: the driver, and queries to it that change nothing --- */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/cupti/decode.h"
+#include "preload/cupti/library/decode.h"
 #include "test/support/layouts.h"
 #include "test/support/support.h"
 
@@ -38,7 +38,7 @@ static void every_row_of_the_layout_holds_in_every_release(void **state)
     (void)state;
     kp_layouts_load();
 #define KP_FIELD(kind, field, offset, bytes, needs) check_row(#kind, #field, offset, bytes, needs);
-#include "preload/cupti/layout.def"
+#include "preload/cupti/library/layout.def"
 #undef KP_FIELD
 }
 

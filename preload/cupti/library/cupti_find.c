@@ -126,7 +126,7 @@ static int fill(void *handle)
 #define KP_CUPTI(member, name, needed, result, arguments) \
     *(void **)&kp_cupti.member = dlsym(handle, name);     \
     if ((needed) && !kp_cupti.member) missing = name;
-#include "preload/cupti/cupti.def"
+#include "preload/cupti/library/cupti.def"
 #undef KP_CUPTI
     dlerror();
     if (missing) {

@@ -9,7 +9,7 @@
  * One function a record kind. Each field is read at its offset of layout.def. Later releases added fields at the end;
  * those are read only if the record is long enough.
  */
-#include "preload/cupti/decode.h"
+#include "preload/cupti/library/decode.h"
 
 #include <string.h>
 

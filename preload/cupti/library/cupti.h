@@ -68,7 +68,7 @@ typedef void (*kp_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *bu
 
 struct kp_cupti {
 #define KP_CUPTI(member, name, needed, result, arguments) result(*member) arguments;
-#include "preload/cupti/cupti.def"
+#include "preload/cupti/library/cupti.def"
 #undef KP_CUPTI
     _Atomic bool is_filled; /* the pointers above are set */
     uint32_t version;       /* of cuptiGetVersion, read at the first arming; 0: not yet */

@@ -20,7 +20,7 @@ enum kp_cupti_kind {
 enum {
 #define KP_FIELD(kind, field, offset, bytes, needs) \
     KP_AT_##kind##_##field = (offset), KP_BYTES_##kind##_##field = (bytes), KP_NEEDS_##kind##_##field = (needs),
-#include "preload/cupti/layout.def"
+#include "preload/cupti/library/layout.def"
 #undef KP_FIELD
 };
 
