@@ -126,6 +126,6 @@ unit-build unit-test: $(addprefix $(O)/test/oracle/,cupti_walker torch_layout)
 $(O)/test/libkprof-strange.so: test/doubles/strange_layout.c $(O)/libkprof.so
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $< $(filter-out %/torch/layout.o,$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) $(ZLIB_A) $(ZSTD_A) $(LDFLAGS)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $< $(filter-out %/torch/find/layout.o,$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) $(ZLIB_A) $(ZSTD_A) $(LDFLAGS)
 strange: $(O)/test/libkprof-strange.so
 .PHONY: strange

@@ -33,7 +33,7 @@ struct kp_torch_view {
 /* Functions of libtorch_cpu and libc10; the rows of torch_symbols.def, NULL where a version lacks one. */
 struct kp_torch_api {
 #define KP_TORCH_SYMBOL(declaration, member, text) declaration;
-#include "preload/torch/torch_symbols.def"
+#include "preload/torch/find/torch_symbols.def"
 #undef KP_TORCH_SYMBOL
     void *(*build_options)(void);
     /* torch::jit::currentModuleHierarchy, ~string, operator delete, _Unwind_SetGR and _SetIP, __cxa_begin/end_catch */

@@ -60,7 +60,7 @@ static void cpp_look_up(struct kp_torch_api *api)
 static void look_up(struct kp_torch_api *api)
 {
 #define KP_TORCH_SYMBOL(declaration, member, text) *(void **)&api->member = dlsym(library, text);
-#include "preload/torch/torch_symbols.def"
+#include "preload/torch/find/torch_symbols.def"
 #undef KP_TORCH_SYMBOL
     const char *options = kp_torch_has("_ZN2at11show_configB5cxx11Ev") ? "_ZN6caffe215GetBuildOptionsB5cxx11Ev"
                                                                        : "_ZN6caffe215GetBuildOptionsEv";
