@@ -15,7 +15,7 @@
 #include "collector/base/sys/kp_path.h"
 #include "export/answers/hang/hangchild.h"
 #include "export/answers/hang/hangidle.h"
-#include "export/read/facts/commkinds.h"
+#include "export/read/facts/comm/commkinds.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/plain.h"

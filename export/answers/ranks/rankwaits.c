@@ -15,7 +15,7 @@
 #include "export/read/store/qsort.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
-#include "export/read/facts/commstarts.h"
+#include "export/read/facts/comm/commstarts.h"
 #include "export/read/facts/namefacts.h"
 #include "export/read/facts/nocore.h"
 

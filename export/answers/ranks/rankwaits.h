@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "export/read/facts/commkinds.h"
+#include "export/read/facts/comm/commkinds.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/tree/chosen.h"
 

@@ -18,7 +18,7 @@
 #include "export/show/units.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/silence.h"
-#include "export/read/facts/commstarts.h"
+#include "export/read/facts/comm/commstarts.h"
 #include "export/read/facts/namefacts.h"
 
 enum { RANKS_SHOWN = 8, STATES_SHOWN = 4 };

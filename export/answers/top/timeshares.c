@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "export/read/facts/commops.h"
+#include "export/read/facts/comm/commops.h"
 #include "export/read/facts/hostwaits.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/facts/namefacts.h"

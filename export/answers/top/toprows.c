@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "export/read/facts/backwardof.h"
-#include "export/read/facts/commstarts.h"
+#include "export/read/facts/comm/commstarts.h"
 #include "export/read/frames/framename.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/frames/modulename.h"

@@ -2,9 +2,9 @@
 SRC_facts := \
     export/read/facts/backwardof.c \
     export/read/facts/chance.c \
-    export/read/facts/commkinds.c \
-    export/read/facts/commops.c \
-    export/read/facts/commstarts.c \
+    export/read/facts/comm/commkinds.c \
+    export/read/facts/comm/commops.c \
+    export/read/facts/comm/commstarts.c \
     export/read/facts/everynth.c \
     export/read/facts/hostwaits.c \
     export/read/facts/namefacts.c \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_commkinds.c - what ranks communicate for, by the names of their collectives */
-#include "export/read/facts/commkinds.h"
+#include "export/read/facts/comm/commkinds.h"
 
 #include "test/unit/tree/little_trace.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_commops.c - the time of an op without the functional collectives inside of it */
-#include "export/read/facts/commops.h"
+#include "export/read/facts/comm/commops.h"
 
 #include "test/unit/tree/little_trace.h"
 

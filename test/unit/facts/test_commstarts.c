@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_commstarts.c - which op started what a backend of collectives does on a thread of its own */
-#include "export/read/facts/commstarts.h"
+#include "export/read/facts/comm/commstarts.h"
 
 #include "test/unit/tree/little_trace.h"
 

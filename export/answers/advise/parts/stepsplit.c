@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#include "export/read/facts/commops.h"
-#include "export/read/facts/commstarts.h"
+#include "export/read/facts/comm/commops.h"
+#include "export/read/facts/comm/commstarts.h"
 
 struct ladder {
     enum kp_split_part order[KP_SPLIT_IDLE];

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "export/read/facts/commstarts.h"
+#include "export/read/facts/comm/commstarts.h"
 #include "export/show/shapetext.h"
 #include "export/show/units.h"
 

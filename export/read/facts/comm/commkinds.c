@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* commkinds.c - tells by the names of collectives what they are for, and what makes them fewer */
-#include "export/read/facts/commkinds.h"
+#include "export/read/facts/comm/commkinds.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* commops.c - finds ops that communicate, and what their callers do beside them */
-#include "export/read/facts/commops.h"
+#include "export/read/facts/comm/commops.h"
 
 #include <stdlib.h>
 

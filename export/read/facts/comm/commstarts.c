@@ -5,7 +5,7 @@
  * A backend such as gloo takes collectives in the order in which ops of torch give them, so the first op that has no
  * range yet, and has its name, started a range.
  */
-#include "export/read/facts/commstarts.h"
+#include "export/read/facts/comm/commstarts.h"
 
 #include <ctype.h>
 #include <stdlib.h>
