@@ -16,7 +16,7 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"
 #include "export/answers/convert/convert.h"
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/tree/chosen.h"
 #include "export/read/parse/kineto_parse.h"

@@ -12,7 +12,7 @@
 #include "export/answers/advise/rules/waits.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/stacks/stepparts.h"
-#include "export/read/facts/stepthreads.h"
+#include "export/read/facts/steps/stepthreads.h"
 #include "export/read/facts/unanswered.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/phasetimes.h"

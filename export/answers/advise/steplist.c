@@ -7,7 +7,7 @@
 #include "export/answers/advise/advice.h"
 #include "export/answers/advise/adviceprint.h"
 #include "collector/base/kp_order.h"
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 #include "export/read/store/qsort.h"
 #include "export/show/fields.h"
 #include "export/show/units.h"

@@ -9,7 +9,7 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/facts/selftime.h"
-#include "export/read/facts/stepthreads.h"
+#include "export/read/facts/steps/stepthreads.h"
 #include "export/answers/top/toprows.h"
 
 struct names { /* by the trace's string id: the name in the comparison + 1; 0: not yet */

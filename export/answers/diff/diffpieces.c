@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 #include "export/read/tree/treepieces.h"
 
 struct kp_diffpieces {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "export/answers/ranks/rankwaits.h"
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 #include "export/read/store/qsort.h"
 
 void kp_diff_take(struct kp_diff *d, const struct kp_diff *one, int side, const struct kp_kineto *trace,

@@ -9,7 +9,7 @@
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_order.h"
 #include "collector/base/sys/kp_path.h"
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 #include "export/read/frames/framename.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/ownline.h"

@@ -17,7 +17,7 @@
 #include "export/answers/top/toprows.h"
 #include "export/read/facts/comm/commstarts.h"
 #include "export/read/facts/namefacts.h"
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 
 enum { PLACE_BYTES = 200, INPUTS_BYTES = 512 };
 #define CAUSE_LEAST_MS 0.1

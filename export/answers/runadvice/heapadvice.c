@@ -11,7 +11,7 @@
 
 #include "collector/base/kp_order.h"
 #include "collector/base/sys/kp_path.h"
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 #include "export/read/files/budget.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/read/symbols/lines.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "export/read/facts/usualsteps.h"
+#include "export/read/facts/steps/usualsteps.h"
 #include "export/show/units.h"
 
 #define BETWEEN_LEAST 1.0     /* percent */

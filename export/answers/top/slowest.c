@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 #include "export/show/units.h"
 
 enum { PART = 100, NAME_BYTES = 200 };

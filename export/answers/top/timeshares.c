@@ -15,7 +15,7 @@
 #include "export/read/facts/hostwaits.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/facts/namefacts.h"
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 #include "export/read/store/qsort.h"
 #include "export/read/facts/valuereads.h"
 

@@ -10,9 +10,9 @@
 
 #include "collector/base/kp_config.h"
 #include "export/read/kineto/ended.h"
-#include "export/read/facts/everynth.h"
-#include "export/read/facts/nocore.h"
-#include "export/read/facts/percentiles.h"
+#include "export/read/facts/steps/everynth.h"
+#include "export/read/facts/steps/nocore.h"
+#include "export/read/facts/steps/percentiles.h"
 #include "export/read/kineto/pagefaults.h"
 #include "export/read/kineto/phasetimes.h"
 #include "export/show/plain.h"

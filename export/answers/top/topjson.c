@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/read/facts/percentiles.h"
+#include "export/read/facts/steps/percentiles.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/kineto/pagefaults.h"
 #include "export/show/fields.h"

@@ -19,7 +19,7 @@
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/facts/selftime.h"
-#include "export/read/facts/stepthreads.h"
+#include "export/read/facts/steps/stepthreads.h"
 #include "export/show/shapetext.h"
 #include "export/read/facts/namefacts.h"
 

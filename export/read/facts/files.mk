@@ -5,16 +5,16 @@ SRC_facts := \
     export/read/facts/comm/commkinds.c \
     export/read/facts/comm/commops.c \
     export/read/facts/comm/commstarts.c \
-    export/read/facts/everynth.c \
+    export/read/facts/steps/everynth.c \
     export/read/facts/hostwaits.c \
     export/read/facts/namefacts.c \
-    export/read/facts/nocore.c \
-    export/read/facts/percentiles.c \
+    export/read/facts/steps/nocore.c \
+    export/read/facts/steps/percentiles.c \
     export/read/facts/pywait.c \
     export/read/facts/selftime.c \
-    export/read/facts/stepthreads.c \
+    export/read/facts/steps/stepthreads.c \
     export/read/facts/unanswered.c \
-    export/read/facts/usualsteps.c \
+    export/read/facts/steps/usualsteps.c \
     export/read/facts/valuereads.c \
     export/read/facts/vendor.c
 UNIT_facts := \

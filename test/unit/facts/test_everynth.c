@@ -2,7 +2,7 @@
 /* test_everynth.c - steps that are each Nth one */
 #include "test/support/support.h"
 
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 
 #define OF(first, last, ...) \
     kp_everynth_of((const long[]){__VA_ARGS__}, sizeof((const long[]){__VA_ARGS__}) / sizeof(long), first, last)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_nocore.c - what a trace says of waits for a core goes to the steps that they made longer */
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 
 #include "export/answers/top/timeshares.h"
 #include "test/unit/tree/little_trace.h"

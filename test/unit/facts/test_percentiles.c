@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_percentiles.c - the percentiles of steps and of calls */
-#include "export/read/facts/percentiles.h"
+#include "export/read/facts/steps/percentiles.h"
 
 #include "test/unit/tree/little_trace.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_stepthreads.c - the threads that run steps, and those beside them that wait */
-#include "export/read/facts/stepthreads.h"
+#include "export/read/facts/steps/stepthreads.h"
 
 #include "test/unit/tree/little_trace.h"
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "export/read/facts/usualsteps.h"
+#include "export/read/facts/steps/usualsteps.h"
 
 #define OF(...) kp_usual_steps_of((double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
 

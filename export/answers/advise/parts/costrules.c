@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 
 const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
 {

@@ -2,7 +2,7 @@
 /* finding.h - what a step is made of, what a finding and the advice of a trace are, and their words */
 #pragma once
 
-#include "export/read/facts/usualsteps.h"
+#include "export/read/facts/steps/usualsteps.h"
 #include "export/read/tree/chosen.h"
 #include "export/answers/ranks/rankwaits.h"
 

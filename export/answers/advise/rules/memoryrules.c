@@ -7,7 +7,7 @@
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/rules/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 #include "export/show/units.h"
 
 #define MB 1048576.0

@@ -15,7 +15,7 @@
 
 #include "export/answers/advise/rules/growthjumps.h"
 #include "export/answers/advise/rules/rules.h"
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 #include "export/show/units.h"
 
 enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4, BLOCKS = 24, STAGES = 3, END_LOOKS = 5, FULL_TIMES = 10 };

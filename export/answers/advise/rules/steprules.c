@@ -8,7 +8,7 @@
 #include "export/answers/advise/rules/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 #include "export/show/units.h"
 
 #define STEP_BOUND 0.03

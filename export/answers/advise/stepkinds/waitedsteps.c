@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 
 #define LONG_MEDIANS 1.5   /* a long step */
 #define EXPLAINS_SHARE 0.5 /* of what a step has more */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* everynth.c - whether some steps are each Nth one, as where a program does something every N steps */
-#include "export/read/facts/everynth.h"
+#include "export/read/facts/steps/everynth.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* percentiles.c - how long half, 90 and 99 % of steps or calls last at most */
-#include "export/read/facts/percentiles.h"
+#include "export/read/facts/steps/percentiles.h"
 
 #include <stdlib.h>
 

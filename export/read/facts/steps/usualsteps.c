@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* usualsteps.c - leaves out few steps that have half of all time: the mean of all is that of none */
-#include "export/read/facts/usualsteps.h"
+#include "export/read/facts/steps/usualsteps.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nocore.c - how long each step of a trace waited for a core: reads kprof.core_steps, "17:60000,20-24:3000" in us */
-#include "export/read/facts/nocore.h"
+#include "export/read/facts/steps/nocore.h"
 
 #include <stdlib.h>
 #include <string.h>
