@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/answers/advise/rules/loadsavings.h"
+#include "export/answers/advise/rules/load/loadsavings.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
 #include "export/read/facts/selftime.h"

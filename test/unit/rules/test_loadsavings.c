@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_loadsavings.c - what workers save at most of a step that loads its batch itself */
-#include "export/answers/advise/rules/loadsavings.h"
+#include "export/answers/advise/rules/load/loadsavings.h"
 #include "test/unit/tree/little_trace.h"
 
 #define MS 1e6

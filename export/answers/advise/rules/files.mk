@@ -4,14 +4,14 @@ SRC_rules := \
     export/answers/advise/rules/growthjumps.c \
     export/answers/advise/rules/hostrules.c \
     export/answers/advise/rules/launchplace.c \
-    export/answers/advise/rules/loadcore.c \
-    export/answers/advise/rules/loadepochs.c \
-    export/answers/advise/rules/loadplace.c \
-    export/answers/advise/rules/loadsampler.c \
-    export/answers/advise/rules/loadsavings.c \
-    export/answers/advise/rules/loadtensors.c \
-    export/answers/advise/rules/loadunpack.c \
-    export/answers/advise/rules/loadwaits.c \
+    export/answers/advise/rules/load/loadcore.c \
+    export/answers/advise/rules/load/loadepochs.c \
+    export/answers/advise/rules/load/loadplace.c \
+    export/answers/advise/rules/load/loadsampler.c \
+    export/answers/advise/rules/load/loadsavings.c \
+    export/answers/advise/rules/load/loadtensors.c \
+    export/answers/advise/rules/load/loadunpack.c \
+    export/answers/advise/rules/load/loadwaits.c \
     export/answers/advise/rules/longcauses.c \
     export/answers/advise/rules/memoryrules.c \
     export/answers/advise/rules/nosyncrule.c \

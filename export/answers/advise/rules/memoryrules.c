@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/read/facts/steps/everynth.h"
 #include "export/show/units.h"

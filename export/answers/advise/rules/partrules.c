@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* partrules.c - the rules over parts of a step: which is too large, and what to change; bounds are in decisions/061 */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/opsrules/opsrules.h"
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
 #include "export/read/facts/steps/everynth.h"

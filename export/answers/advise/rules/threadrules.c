@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 #include "export/answers/advise/rules/ownthreads.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"

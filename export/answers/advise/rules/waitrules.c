@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"
 #include "export/read/kineto/kineto_facts.h"

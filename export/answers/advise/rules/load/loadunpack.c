@@ -5,7 +5,7 @@
  * Calls of Python tell it (names.def: DECOMPRESSES). The call is the outermost one below the program's own function:
  * what it does beside, as reading a header, is of the same cause.
  */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include "export/read/facts/selftime.h"
 #include "export/read/frames/framename.h"

@@ -10,7 +10,7 @@
  * A new iterator draws its seed before it gives the first batch. A step that draws one for each batch makes a new
  * iterator, next(iter(loader)), and pays for the begin of an epoch each time.
  */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include <stdlib.h>
 

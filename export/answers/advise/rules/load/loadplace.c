@@ -5,11 +5,11 @@
  * Where Python's calls were recorded, that is the line that ran. With stacks of ops alone no line is known of the time
  * in no op: it is told by the ops before and behind it. In most loaders these are of the item before and of this one.
  */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include <stdlib.h>
 
-#include "export/answers/advise/rules/loadsavings.h"
+#include "export/answers/advise/rules/load/loadsavings.h"
 #include "export/answers/top/timeshares.h"
 #include "export/read/facts/selftime.h"
 

@@ -6,7 +6,7 @@
  * what computes in it, items and training, takes of all cores. What waits takes none. To take a batch from a worker
  * costs time, too (decisions/114), so less than the bound is saved. Each worker loads one batch at a time.
  */
-#include "export/answers/advise/rules/loadsavings.h"
+#include "export/answers/advise/rules/load/loadsavings.h"
 
 #define WAITS_SHARE 0.5      /* of loading: its items wait, and leave their cores to others */
 #define HAND_OVER_LEAST 0.5  /* times KP_HAND_OVER_NS: items that wait need no core while the batch is handed over */

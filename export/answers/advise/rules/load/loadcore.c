@@ -7,7 +7,7 @@
  * parts in which it is awake have the wait by their length. It sleeps in such a part as long as in the whole window, at
  * most. Where that is not known, it may sleep in all of the part, and nothing is taken out.
  */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,11 +5,11 @@
  * Steps of which a few wait for most of it are told by their number, and the others beside them: the mean of both is
  * what no step has. What each waits may be the price of a batch that comes from another process.
  */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include <stdlib.h>
 
-#include "export/answers/advise/rules/loadsavings.h"
+#include "export/answers/advise/rules/load/loadsavings.h"
 
 enum { BURSTS_LEAST = 3 };
 #define BURST_USUALS 4.0 /* times what the median step waits, and a hand-over more */

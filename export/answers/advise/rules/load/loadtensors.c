@@ -5,7 +5,7 @@
  * A worker sends each tensor in shared memory of its own. The thread that takes the batch gets a file descriptor for
  * each, maps it, and makes a tensor of it with aten::set_. From one to the next it receives, and waits for no item.
  */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include <stdlib.h>
 

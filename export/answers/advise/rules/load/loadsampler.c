@@ -5,7 +5,7 @@
  * next() asks the sampler, or the batch sampler, for the indices of a batch before a worker gets them. Calls of Python
  * show all of that. With stacks of ops alone it is the time from the sampler's first op to its last: at least that.
  */
-#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/rules/load/loadwaits.h"
 
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"
