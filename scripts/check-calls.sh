@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check-calls.sh - system calls are made in collector/base/io_*.c alone, where a test can make each of them fail
+# check-calls.sh - system calls are made in collector/base/sys/io_*.c alone, where a test can make each of them fail
 #
 # usage: check-calls.sh OBJECT...   (the objects libkprof.so is linked of)
 # Looks at what each object takes from libc. What may be where, and why, is said below.

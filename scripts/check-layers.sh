@@ -94,7 +94,7 @@ is_door() { # room, header
     heap) [ "$2" = export/write/heap/allocations.h ] ;;
     advise) [[ $2 == export/answers/advise/advice.h || $2 == export/answers/advise/adviceprint.h || $2 == export/answers/advise/steplist.h ]] ;;
     parts|stepkinds|opsrules|rules)
-      [[ $from =~ ^(advise|rules|opsrules|stepkinds)$ || $2 == */parts/finding.h || $2 == */stepkinds/steppieces.h || $2 == */rules/loadsavings.h ]] ;;
+      [[ $from =~ ^(advise|rules|opsrules|stepkinds)$ || $2 == */parts/finding.h || $2 == */stepkinds/steppieces.h || $2 == */rules/load/loadsavings.h ]] ;;
     convert) [[ $2 == export/answers/convert/convert.h || $2 == export/answers/convert/formats.h ]] ;;
     diff) [ "$2" = export/answers/diff/diff.h ] ;;
     page) [ "$2" = export/answers/page/page.h ] ;;

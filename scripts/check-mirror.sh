@@ -28,11 +28,11 @@ trace/gpu_trace: the room export/write/gpu through a whole trace
 LIST
 }
 
-# The folder of a room's files.
+# The folders of a room's files.
 folder_of() { # root, room
   case $2 in
     schedule) echo "$1/schedule" "$1/schedule/job" ;;
-    *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/export/*/"$2" "$1"/export/answers/advise/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || echo "$at" "$at"/*/; done ;;
+    *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/export/*/"$2" "$1"/export/answers/advise/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || find "$at" -type d; done ;;
   esac
 }
 

@@ -2,8 +2,8 @@
 /*
  * strange_layout.c - layout.c as if this torch had come after us: a version it does not know, every field moved
  *
- * Takes the place of preload/torch/find/layout.c in tests: what is recorded with it was found by self-calibration alone.
- * Offsets that are read without being proved would show at once.
+ * Takes the place of preload/torch/find/layout.c in tests: what is recorded with it was found by self-calibration
+ * alone. Offsets that are read without being proved would show at once.
  */
 #define kp_torch_layout_make kp_strange_true_layout
 #include "preload/torch/find/layout.c"
