@@ -22,8 +22,8 @@ struct kp_rank {
 #define KP_RANK_GROUP_RANK "group.rank"
 #define KP_RANK_GROUP_SIZE "group.size"
 
-/* Where torch.distributed.elastic writes the exception that ends this rank. A rank that is started as a function has it
- * in os.environ alone. */
+/* The file into which torch.distributed.elastic writes the exception that ends this rank. A rank that is started as a
+ * function has it in os.environ alone. */
 #define KP_RANK_ERROR_FILE "TORCHELASTIC_ERROR_FILE"
 
 /* Returns the value of a variable, or NULL. */

@@ -15,8 +15,8 @@
  * says that C entered the interpreter for this frame. In a stack with machine code, the frames of that C lie between
  * this frame and its caller.
  *
- * Where calls are recorded an op has no stack: these calls are its stack. If the innermost is of Python, the op may
- * have in the stack's place the line that the call runs: "@file.py:LINE".
+ * An op has no stack if calls are recorded: these calls are its stack. If the innermost is of Python, the op may have
+ * in the stack's place the line that the call runs: "@file.py:LINE".
  */
 #pragma once
 

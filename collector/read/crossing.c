@@ -8,9 +8,9 @@
  *
  * A range is opened inside the frame of __enter__ and goes on when that frame has ended; a step ends inside the frames
  * of the optimizer. Viewers drop one of two slices that overlap so. Ranges, steps and ops keep their times. A frame
- * that one of them crosses ends there: it is hidden. What is left of it is a further part of it, if that lasts long, or
- * has an op or more than a few calls. Else these calls stand in the range itself. A wait, as for a lock, is long and
- * has nothing inside it: the next event of the thread shows what was left of it. See decisions/131.
+ * that one of them crosses ends there: it is hidden. The rest is a further part of it, if that lasts long, or has an op
+ * or more than a few calls. Else these calls stand in the range itself. A wait, as for a lock, is long and has nothing
+ * inside it: the next event of the thread shows what was left of it. See decisions/131.
  */
 #include "collector/read/crossing.h"
 
@@ -217,7 +217,8 @@ static int frame_take(struct kp_crossings *x, const struct kp_crossing_part *eve
     return rc ? rc : put(x, x->depth, &frame);
 }
 
-/* The frame ends inside the range that begins at `at`. What was open before a window begins with its first step. */
+/* The frame ends inside the range that begins at `at`. An op that was open before a window begins with the window's
+ * first step. */
 static int enter(struct kp_crossings *x, struct kp_crossing_open *frame, uint64_t at)
 {
     const bool is_begin = !frame->part && !frame->cut && at - frame->of.start <= x->long_ticks / NEAR_IN_LONG;

@@ -5,8 +5,8 @@
  * Each sample ties a value of CUPTI's clock to ticks, and the clock map ties ticks to CLOCK_MONOTONIC. A time between
  * two samples lies on the line through them. Before the first and after the last, the slope of the whole domain
  * continues. CUPTI's clock may change while a spool is written, since torch.profiler registers its own. Then a new
- * domain begins, with its own lines. Where the clock jumped between two samples (CLOCK_REALTIME was set), no slope
- * crosses the jump.
+ * domain begins, with its own lines. If the clock jumped between two samples (CLOCK_REALTIME was set), no slope crosses
+ * the jump.
  *
  * A clock that counts ns keeps every duration as measured, and only its start is mapped. Otherwise both ends are
  * mapped.

@@ -115,7 +115,8 @@ static bool stand_on(struct event_cursor *c, const struct kp_rec *rec, uint32_t 
     return true;
 }
 
-/* With KPROF_RING a cycle begins in the midst of ranges. What lasts longer than the ring begins with it. */
+/* With KPROF_RING a cycle begins in the midst of ranges. An event that lasts longer than the ring begins with the
+ * ring. */
 static void begin_cut(const struct kp_reader *r, const struct kp_rec_cycle *cycle, struct event_cursor *c)
 {
     if (!r->is_ring || !cycle || c->start_ticks >= cycle->begin) return;

@@ -42,14 +42,14 @@ struct join {
 
 /* ---- whose it is ---- */
 
-/* What follows "HOST_" in a name of this host's, or NULL. */
+/* Returns the text behind "HOST_" in a name of this host's, or NULL. */
 static const char *behind_host(const struct join *j, const char *name)
 {
     const size_t host = strlen(j->host);
     return strncmp(name, j->host, host) == 0 && name[host] == '_' ? name + host + 1 : NULL;
 }
 
-/* "START SPACE BOOT" of a process (preload/finish/spools.c). Without it the process ended as it began. */
+/* "START SPACE BOOT" of a process (preload/finish/spools.c). A process that left none ended as it began. */
 static bool is_process_gone(const struct join *j, int fd, const struct kp_file_head *head)
 {
     char line[128];

@@ -141,7 +141,7 @@ const char *kp_reader_text(const struct kp_reader *reader, const char *key); /* 
 /* The header's "key=value" line after `previous` (NULL: its first line). NULL: no more. */
 const char *kp_reader_line(const struct kp_reader *reader, const char *previous);
 size_t kp_reader_cycles(const struct kp_reader *reader);
-/* Of a worker's first thread in a cycle: how long it had or wanted a core, how long of that it had none. */
+/* A worker's first thread in a cycle: how long it had or wanted a core, how long of that it had none. */
 struct kp_busy {
     uint64_t ns, waited_ns, of_ns; /* of so long; 0: not known */
     bool is_wait_known;

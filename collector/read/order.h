@@ -19,7 +19,7 @@ struct kp_pieces {
 /* 0 or -ENOMEM. */
 int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycle);
 /*
- * A piece for each DEVICE chunk that may hold records of a cycle. Those are its own chunks, and those of cycles that
+ * A piece for each DEVICE chunk that may hold records of a cycle. The chunks are its own, and those of cycles that
  * began within 10 minutes after its end.
  */
 int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle);

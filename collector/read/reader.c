@@ -155,8 +155,8 @@ static int strings_read(struct kp_reader *r)
 }
 
 /*
- * With KPROF_RING a cycle is the last seconds before its end in which something was recorded (record/ring.c). Where
- * room was short, it begins with what is left: the program may have rested at the begin of a whole one.
+ * With KPROF_RING a cycle is the last seconds before its end in which something was recorded (record/ring.c). If room
+ * was short, it begins with the rest: the program may have rested at the begin of a whole one.
  */
 static void rings_cut(struct kp_reader *r)
 {
@@ -249,7 +249,7 @@ static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t 
     return rc;
 }
 
-/* What the header in memory counts lies in one of the halves. */
+/* All that the header in memory counts lies in one of the halves. */
 static int halves_map(struct kp_reader *r, const struct kp_reader_halves *halves, const char *path, char *why,
                       size_t why_bytes)
 {

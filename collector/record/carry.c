@@ -8,10 +8,10 @@
  * On fail:   chunks stay in memory. Once that is full, records find no chunk, and kp_carry_why says why
  * Safe in:   signal handlers no; after fork: kp_carry_forget
  *
- * Where the half in memory outlives the process, chunks move only when they take much memory, and what changed is
- * copied once a second: /dev/shm may end with a container, a job or the machine. That is left where it would take a
- * descriptor of the program's few. Where memory ends with the process, chunks move at once, and what is not full is
- * copied ten times a second (decisions/120).
+ * If the half in memory outlives the process, chunks move only when they take much memory, and changes are copied once
+ * a second: /dev/shm may end with a container, a job or the machine. That is left where it would take a descriptor of
+ * the program's few. If memory ends with the process, chunks move at once, and a chunk that is not full is copied ten
+ * times a second (decisions/120).
  */
 #include "collector/record/record_internal.h"
 
@@ -85,7 +85,7 @@ static void item_add(uint32_t chunk, enum kp_disk_what what)
     work.items[work.item_n++] = (struct kp_disk_item){chunk, what};
 }
 
-/* What is not ready for a thread holds something. */
+/* A chunk that is not ready for a thread holds something. */
 static bool is_much(void)
 {
     const uint32_t part = kp_spool.budget / KP_CARRY_PART, most = part < KP_CARRY_MOST ? part : KP_CARRY_MOST;

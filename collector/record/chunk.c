@@ -205,7 +205,7 @@ struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle)
 
 /* ---- the other end of a cycle ---- */
 
-/* True: the orphan, which is in no stack now, is no orphan any more. Those of cycles up to `settled` are SHUT. */
+/* True: the orphan, which is in no stack now, is no orphan any more. Chunks of cycles up to `settled` are SHUT. */
 static bool orphan_leaves(uint32_t index, uint32_t settled)
 {
     uint64_t state = kp_load_acquire(&info_of(index)->state); /* pairs with: chunk.c:kp_chunk_recycle */
@@ -231,7 +231,7 @@ static void orphans_sweep(uint32_t settled)
     }
 }
 
-/* What a chunk of a recycled cycle becomes. What holds it, a stack or the disk, finds it DEAD and frees it. */
+/* The state of a chunk of a recycled cycle. Its holder, a stack or the disk, finds it DEAD and frees it. */
 static unsigned after_recycle(unsigned is)
 {
     if (is == ORPHAN || is == MOVING) return DEAD;
@@ -294,7 +294,7 @@ static uint64_t events_count(const struct kp_chunk_head *chunk)
     return events;
 }
 
-/* Those of a chunk that moves were counted before. */
+/* The bytes of a chunk that moves were counted before. */
 uint64_t kp_chunk_events(uint32_t cycle)
 {
     uint64_t events = 0;

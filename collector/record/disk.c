@@ -84,7 +84,7 @@ static void fd_give(void)
     kp_io_close(now);
 }
 
-/* What is left free for the program, and whether a write's failure is told when the file is synced. */
+/* The bytes that are left free for the program, and whether a write's failure is reported when the file is synced. */
 static void disk_look(int number)
 {
     struct kp_io_room room;

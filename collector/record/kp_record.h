@@ -89,8 +89,8 @@ static inline uint64_t kp_inside_tag(const uintptr_t *frame)
 }
 /*
  * A hook with this frame (its __builtin_frame_address(0)) enters. True: the thread was in no hook, or in one that a
- * signal handler abandoned by siglongjmp or an exception. What the abandoned hook had begun is undone. On the thread,
- * not hot, keeps errno.
+ * signal handler abandoned by siglongjmp or an exception. All that the abandoned hook had begun is undone. On the
+ * thread, not hot, keeps errno.
  */
 KP_COLD bool kp_inside_reclaim(struct kp_thread *t, const uintptr_t *frame);
 /* A hook passed through: counted, except while the thread's state is created or ended. */

@@ -5,7 +5,7 @@
  * Called by: a host thread that enters a hook while its state says inside (rare); the thread that closes a window
  * Locks:     none
  * Memory:    none
- * On fail:   where memory cannot be read, the hook counts as running. What its thread does is dropped and counted.
+ * On fail:   where memory cannot be read, the hook counts as running. All that its thread does is dropped and counted.
  * Safe in:   signal handlers yes; after fork yes
  *
  * `inside` holds the address of the hook's frame and 16 bits of the return address in it. As long as the hook is on

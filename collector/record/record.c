@@ -112,7 +112,7 @@ uint64_t kp_record_taken(void) { return (uint64_t)kp_load_relaxed(&kp_spool.chun
 void kp_record_forgo(void)
 {
     pthread_mutex_lock(&lock);
-    /* Without a descriptor the file could not be reached any more. */
+    /* The file could not be reached any more if it had no descriptor. */
     if (kp_spool_is_ours() && kp_load_relaxed(&kp_spool.fd) >= 0) {
         kp_spool_unlink(true);
         (void)kp_disk_unlink(KP_RECORD_UNLINK_MS);

@@ -130,7 +130,8 @@ void kp_chunk_move_undo(uint32_t index); /* the disk refused it: it is as it was
 uint32_t kp_chunk_erase_pop(void);       /* a recycled chunk that the disk still has, or 0 */
 void kp_chunk_stale(uint32_t index);     /* the disk has it, and its cycle was recycled: kp_chunk_erase_pop gives it */
 void kp_chunk_erased(uint32_t index);    /* it was erased: may be used again */
-/* What a chunk in memory holds, and how far the disk has it. FREE_COPIED: nothing, but the disk has old records. */
+/* The bytes that a chunk in memory holds, and how many of them the disk has. FREE_COPIED: nothing, but the disk has old
+ * records. */
 enum kp_chunk_use { KP_CHUNK_UNUSED, KP_CHUNK_RECORDS, KP_CHUNK_KEPT, KP_CHUNK_FREE_COPIED };
 enum kp_chunk_use kp_chunk_use(uint32_t index, _Atomic uint32_t **copied);
 void kp_chunk_copied(uint32_t index, bool is_done); /* the disk has a copy, or refused it */
@@ -220,7 +221,7 @@ bool kp_life_goes_on(struct kp_life *life); /* at each round: wanted, and not le
 void kp_life_end(struct kp_life *life);     /* on the thread, last */
 void kp_life_ask(struct kp_life *life, void (*wake)(void));   /* asks it to end */
 void kp_life_close(struct kp_life *life, void (*wake)(void)); /* and waits for that, a second at most */
-/* Starts the thread that runs `tick` (NULL: there is none). Without a thread kp_ticker_beat runs it. */
+/* Starts the thread that runs `tick` (NULL: there is none). If there is no thread, kp_ticker_beat runs it. */
 void kp_ticker_open(void (*tick)(void));
 void kp_ticker_beat(void); /* the writer, each round */
 void kp_ticker_close(void);

@@ -276,7 +276,7 @@ static void share_give(uint32_t chunks)
     kp_record_share_give(kp_spool.share, bytes);
 }
 
-/* The spool's name goes, and its blocks with the process. What it still takes is not counted any more. */
+/* The spool's name goes, and its blocks with the process. The time that it still takes is not counted any more. */
 static void share_leave(void)
 {
     if (kp_spool.share) kp_record_share_give(kp_spool.share, kp_spool.shared_bytes);

@@ -32,5 +32,5 @@ uint32_t kp_cuptirule_all(uint32_t version);
 size_t kp_cuptirule_name(uint32_t version, char *out, size_t bytes);
 /* Writes the name, ": " and the text of a row with one of these rules, or "". Returns the length. */
 size_t kp_cuptirule_why(uint32_t version, uint32_t rules, char *out, size_t bytes);
-/* What the library does by this rule, for a user to read: "not used". */
+/* How a user reads what the library does by this rule: "not used". */
 const char *kp_cuptirule_consequence(uint32_t rule);

@@ -3,8 +3,8 @@
  * kp_otherlibc.h - lets a program with another C library than glibc start while this library is in LD_PRELOAD
  *
  * musl's loader honours LD_PRELOAD, and ends the program when the library needs a name that musl lacks. So each file
- * that uses a name of glibc alone declares it weak. A single strong reference would end the host. Without
- * glibc the library does nothing. scripts/check-abi.sh has the same list of names.
+ * that uses a name of glibc alone declares it weak. A single strong reference would end the host. The library does
+ * nothing if there is no glibc. scripts/check-abi.sh has the same list of names.
  */
 #pragma once
 

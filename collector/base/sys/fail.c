@@ -4,7 +4,7 @@
  *
  * Called by: io_*.c, arena.c and callers of libc functions that may fail, before the call. Any thread, also hooks.
  * Owns:      the list of failures and the file of counts; both are empty outside tests
- * Locks:     none. Without KPROF_TEST_FAIL a call costs a load.
+ * Locks:     none. A call costs a load if KPROF_TEST_FAIL is not set.
  * On fail:   a bad specification, or a file that cannot be mapped, makes no call fail
  * Safe in:   signal handlers yes; after fork yes (a child goes on counting)
  */

@@ -49,7 +49,8 @@ int kp_filecheck_open_folder(const char *path)
     return open_if(kp_io_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), is_safe_folder);
 }
 
-/* O_PATH finds a file without opening it, and /proc/self/fd then opens that file. Without /proc, opens the path. */
+/* O_PATH finds a file without opening it, and /proc/self/fd then opens that file. Opens the path if there is no
+ * /proc. */
 int kp_filecheck_open_plain(const char *path)
 {
     char again[64];

@@ -174,7 +174,7 @@ int kp_io_unlock_pages(void *p, size_t bytes) { return (int)KP_FAIL_ERRNO("mlock
 /* ---- memory that may not be there ---- */
 
 /*
- * Where process_vm_readv and process_vm_writev are missing (emulators) or forbidden (a sandbox), the bytes go through a
+ * If process_vm_readv and process_vm_writev are missing (emulators) or forbidden (a sandbox), the bytes go through a
  * pipe. There, write and read return EFAULT as well. Calls go by system call number, since libc's write and read are
  * cancellation points.
  */

@@ -29,7 +29,7 @@ struct kp_fskind {
 const struct kp_fskind *kp_fskind_of(uint64_t type);
 /* Whether nothing of this machine alone answers for it. */
 bool kp_fskind_may_stand(const struct kp_fskind *kind);
-/* What a line tells of it, to a user: "memory of this machine". */
+/* The words for it in a line for a user: "memory of this machine". */
 const char *kp_fskind_what(const struct kp_fskind *kind);
 /* Bytes left free for the program: the larger of 1 GB and 5 % of its size, but no more than half of what is free. */
 uint64_t kp_fskind_left_free(uint64_t bytes, uint64_t spare);

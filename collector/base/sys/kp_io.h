@@ -162,7 +162,8 @@ struct sigaction;
 int kp_io_signal_action(int number, const struct sigaction *now, struct sigaction *before);
 void kp_io_thread_name(char name[16]); /* the calling thread's name, or "" */
 enum { KP_IO_HOST_BYTES = 65 };
-/* This machine's name, "" where it is not known. Without letters that a file's name or a text of JSON cannot have. */
+/* This machine's name, "" where it is not known. Leaves out letters that a file's name or a text of JSON cannot
+ * have. */
 void kp_io_host_name(char name[KP_IO_HOST_BYTES]);
 /*
  * When a process started, in clock ticks since boot. With the pid it identifies the process. 0: no process has this

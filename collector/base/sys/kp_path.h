@@ -23,8 +23,8 @@ static inline void kp_path_folder(char *out, size_t bytes, const char *path)
 }
 
 /*
- * Cuts folders that a path leaves at once: "job/../train.py" becomes "train.py". What follows the path stays. Only
- * names are read: beyond a symlink the result is another folder. Signal handlers: yes.
+ * Cuts folders that a path leaves at once: "job/../train.py" becomes "train.py". Text behind the path stays. Only names
+ * are read: beyond a symlink the result is another folder. Signal handlers: yes.
  */
 static inline void kp_path_shorten(char *path)
 {

@@ -10,7 +10,7 @@ struct kp_room {
     uint64_t usable;    /* so many may be taken before the volume is looked at again */
 };
 
-/* What is left free of the volume of the folder at a path: 0 where it cannot be looked at. */
+/* The part of the volume of the folder at a path that is left free: 0 if it cannot be looked at. */
 uint64_t kp_room_left_free_of(const char *folder);
 /* Takes so many bytes for a file of the volume. False: what is left is the program's. Owner's thread alone. */
 bool kp_room_take(struct kp_room *room, int fd, uint64_t bytes);

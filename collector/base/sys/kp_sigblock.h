@@ -20,8 +20,8 @@ void kp_sigblock_write_end(struct kp_sigblock_write *q);
 
 /*
  * Blocks all asynchronous signals on this thread, so that no handler can longjmp out of a critical section.
- * Synchronous faults (SIGSEGV and the like) are still delivered. Any thread; keeps errno. Where the mask cannot be
- * set, no signal is blocked.
+ * Synchronous faults (SIGSEGV and the like) are still delivered. Any thread; keeps errno. No signal is blocked if the
+ * mask cannot be set.
  */
 struct kp_sigblock_all {
     sigset_t old_mask;

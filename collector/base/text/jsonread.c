@@ -20,7 +20,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { HELD_LEAST = 64 << 10 }; /* a longer part of a value is read again only once it is twice as long */
-/* What the reader expects next. BEHIND: what stands behind a value in a list or an object. */
+/* The token that the reader expects next. BEHIND: what stands behind a value in a list or an object. */
 enum state { VALUE, FIRST_VALUE, FIRST_KEY, KEY, COLON, BEHIND, DONE };
 
 /*
@@ -93,7 +93,7 @@ static uint64_t special_mark(uint64_t word)
     return (quotes | backslashes) & ~word & HIGHS;
 }
 
-/* Where the plain part of a string ends. `also`: HIGHS, or 0 where letters beyond ASCII are plain. */
+/* The end of a string's plain part. `also`: HIGHS, or 0 where letters beyond ASCII are plain. */
 INLINE const char *plain_end(const char *at, const char *end, const uint64_t also, const bool is_far)
 {
     for (; is_far || end - at >= 8; at += 8) {

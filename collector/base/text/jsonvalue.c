@@ -56,7 +56,7 @@ static bool value_take(const char **at, const char *end, struct kp_jsonvalue *va
     return *at > from;
 }
 
-/* Where the inside goes on. NULL: this is no object or list. */
+/* The place at which the inside goes on. NULL: this is no object or list. */
 static const char *inside(struct kp_jsonvalue of, const char *at, char bracket)
 {
     if (of.bytes < 2 || of.at[0] != bracket) return NULL;

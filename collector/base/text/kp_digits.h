@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Reads decimal digits, and moves *at behind them. Without digits: 0. */
+/* Reads decimal digits, and moves *at behind them. Returns 0 for a text that has no digits. */
 static inline uint64_t kp_digits_read(const char **at)
 {
     uint64_t value = 0;

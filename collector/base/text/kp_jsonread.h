@@ -3,7 +3,7 @@
  * kp_jsonread.h - reads JSON, whole or in pieces of any size, and calls back for each value
  *
  * Strict RFC 8259, but for the bytes of strings, which may be any unless `is_utf8`. The reader loops and does not
- * recurse. Of a text in pieces it holds the value that a piece cuts, and nothing else.
+ * recurse. It holds the value that a piece of a text cuts, and nothing else.
  */
 #pragma once
 

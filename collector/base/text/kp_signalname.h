@@ -6,5 +6,5 @@
 
 /* Writes "SIGSEGV", or "signal 40". Returns it. Any thread, also in signal handlers. */
 const char *kp_signalname_put(int number, char *room, size_t bytes);
-/* Of "SIGSEGV", or of "SIGSEGV at train.py:41 main"; 0: none with a name. */
+/* The number of "SIGSEGV", or of "SIGSEGV at train.py:41 main"; 0: none with a name. */
 int kp_signalname_number(const char *text);
