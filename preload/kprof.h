@@ -2,8 +2,8 @@
 /*
  * kprof.h - functions by which a program can control libkprof.so; their use is optional
  *
- * Nothing has to be linked: a program built with this header runs the same with and without the library. Without it
- * (LD_PRELOAD, or `kprof run`) every call does nothing and returns -ENOSYS. C99, C++11, and from Python:
+ * Nothing has to be linked: a program built with this header runs the same with and without the library. If it is
+ * absent (LD_PRELOAD, or `kprof run`) every call does nothing and returns -ENOSYS. C99, C++11, and from Python:
  *     ctypes.CDLL(None).kprof_step()        (AttributeError when the library is not there)
  * Every function may be called from any thread. It costs less than a microsecond unless its comment says otherwise. It
  * never waits longer than microseconds, never changes errno, and returns 0 or a negative errno value.

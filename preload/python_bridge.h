@@ -67,8 +67,8 @@ static inline bool kp_pyfile_is_own(const char *file)
 const char *kp_caller_groups(void);
 
 /*
- * applied.c: inside a hook, where the op of a Python autograd function starts. What the calling thread applies the
- * function `op` to, in the order of its call; NULL: this is no such op. Asked once. Until the hook ends.
+ * applied.c: inside a hook, where the op of a Python autograd function starts. The object that the calling thread
+ * applies the function `op` to, in the order of its call; NULL: this is no such op. Asked once. Until the hook ends.
  */
 enum kp_applied_kind {
     KP_APPLIED_LEFT_OUT, /* torch.profiler does not show it */

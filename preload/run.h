@@ -51,7 +51,7 @@ void kp_run_modules_changed(void);
 void kp_run_module_starts(const void *inside);
 /* An allocation of torch failed, and KPROF_ON_OOM is set. On its thread, in a hook or outside. */
 void kp_run_out_of_memory(const struct kp_run_oom *oom);
-/* What was said of the last one, after so many steps (kp_steps_seen). NULL: none, or steps have ended since. */
+/* The words on the last one, after so many steps (kp_steps_seen). NULL: none, or steps have ended since. */
 void kp_run_set_out_of_memory(const char *words, uint64_t steps);
 const char *kp_run_last_out_of_memory(uint64_t steps);
 struct kp_run_exception { /* which ends the program */

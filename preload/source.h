@@ -19,8 +19,8 @@ struct kp_source {
      * dlsym call of the host. true: attached, and attach is not called again. */
     bool (*attach)(void);
     /* As attach, if the source can attach to the library with the address `inside`, whose constructors are about to
-     * run. Those of other libraries did not run either: a dlopen of one, with RTLD_NOLOAD too, would run them too
-     * early. NULL: it attaches later. */
+     * run. Constructors of other libraries did not run either: a dlopen of one, also with RTLD_NOLOAD, would run them
+     * too early. NULL: it attaches later. */
     bool (*attach_early)(const void *inside);
     /* OFF: no hook. STEPS: the cheapest hook that finds step marks. FULL: all hooks. Any thread, also from inside one
      * of the source's own callbacks at a step; must return in microseconds. NULL: the gate decides at each call. */

@@ -9,7 +9,7 @@
  * On fail:   a file that cannot be written is told in a line, with the first thread's place
  * Safe in:   signal handlers no; after fork: kp_hangwatch_forget comes first
  *
- * A look reads four files of /proc, and is made each 5 s, or ten times in a short KPROF_HANG. Where nothing has ended
+ * A look reads four files of /proc, and is made each 5 s, or ten times in a short KPROF_HANG. If nothing has ended
  * since the last one it also reads those of the processes that descend from this one. While the whole process was
  * stopped no look was made: then the time starts anew.
  */
@@ -64,7 +64,8 @@ void kp_hangwatch_forget(void)
 
 /* ---- what is seen ---- */
 
-/* Processor time of a process, and of its children that it has waited for. What cannot be read stays as it was. */
+/* Processor time of a process, and of its children that it has waited for. A word that cannot be read stays as it
+ * was. */
 static void times_of(const char *process, uint64_t *own_ms, uint64_t *child_ms)
 {
     char path[PATH_BYTES], text[TEXT_BYTES];

@@ -170,7 +170,7 @@ static const char *device_name(const struct kp_run_oom *oom, char name[24])
     return name;
 }
 
-/* What the process may have, where something limits it; UINT64_MAX: nothing. */
+/* The memory that the process may have, if something limits it; UINT64_MAX: nothing. */
 static uint64_t limit_find(const char **by)
 {
     const uint64_t addresses = kp_io_address_limit(), memory = kp_io_memory_limit();

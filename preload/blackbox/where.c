@@ -138,7 +138,7 @@ static void task_put(struct kp_json *j, struct where *w, struct kp_task *t, bool
     kp_json_char(j, '}');
 }
 
-/* Where the text has no room for another deep stack, the threads that follow are counted alone. */
+/* If the text has no room for another deep stack, the threads that follow are counted alone. */
 static int tasks_put(struct kp_json *j, struct where *w, const struct kp_where_text *out)
 {
     struct kp_task t;

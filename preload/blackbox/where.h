@@ -11,7 +11,7 @@ struct kp_where_text { /* all zero: empty */
 };
 /* Writes an object and a newline. On a helper thread. 0 or -errno. */
 int kp_where_write(struct kp_where_text *out, const char *event);
-/* Where the main thread was then: "train.py:41 batches", or its system call. Until the next call. */
+/* The place of the main thread then: "train.py:41 batches", or its system call. Until the next call. */
 const char *kp_where_main(void);
 void kp_where_drop(struct kp_where_text *text); /* frees it */
 

@@ -37,7 +37,7 @@
 #include "collector/format/kp_symbol.h"
 #include "collector/record/kp_record.h"
 
-/* What a call of the row's function means. */
+/* The meaning of a call of the row's function. */
 enum kp_calltrace_does {
     KP_CALLTRACE_CALL,   /* recorded */
     KP_CALLTRACE_JUMPS,  /* it unwinds frames without running cleanups (longjmp): the calls around it are noted */
@@ -74,7 +74,8 @@ struct kp_calltrace_call {
     _Atomic uint8_t state;
 } __attribute__((aligned(64)));
 
-/* What was called that unwinds frames. An exception counts as caught after LANDS_LATE calls, if no handler was seen. */
+/* The function that was called, which unwinds frames. An exception counts as caught after LANDS_LATE calls, if no
+ * handler was seen. */
 enum { KP_NOTED_NONE, KP_NOTED_JUMP, KP_NOTED_THROW };
 enum { KP_CALLTRACE_LANDS_LATE = 1000 };
 /* A thread's open calls, innermost last. */

@@ -9,8 +9,8 @@
  * On fail:   nothing is hooked; one line says why
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * Without KPROF_SYMBOLS nothing is installed. Else the source attaches in the constructor, so a program without torch
- * has a run too. The slots are never restored; while no window records, a stub costs a load and a jump.
+ * Nothing is installed if KPROF_SYMBOLS is not set. Else the source attaches in the constructor, so a program without
+ * torch has a run too. The slots are never restored; while no window records, a stub costs a load and a jump.
  */
 #include <string.h>
 #include <time.h>

@@ -61,7 +61,7 @@ static struct kp_rec_op *range_put(struct kp_thread *self, const char *name)
     return kp_put_range(self, gate, id, KP_SCOPE_USER, 0);
 }
 
-/* Without a schedule no step is marked, and a range of no length ends it, as an optimizer's does. */
+/* If there is no schedule no step is marked, and a range of no length ends it, as an optimizer's does. */
 static void step_end(struct kp_thread *self)
 {
     struct kp_rec_op *const rec = kp_window_marks_steps() ? NULL : range_put(self, "kprof_step");

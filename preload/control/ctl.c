@@ -263,7 +263,7 @@ static uint32_t hang_look(void)
     return ms;
 }
 
-/* What is due beside clients; in how many ms the next is. */
+/* The work that is due beside clients; in how many ms the next is. */
 static uint32_t looks(void)
 {
     early_turn();

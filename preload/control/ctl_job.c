@@ -63,8 +63,8 @@ static struct {
 } speed;
 
 /* A window by time, where nothing counts steps. All ranks begin it at one time of the clock on the wall, which somebody
- * may set meanwhile: it is read once, and then CLOCK_MONOTONIC counts. Where this thread gets no core, it begins late,
- * and lasts as long. */
+ * may set meanwhile: it is read once, and then CLOCK_MONOTONIC counts. If this thread gets no core, it begins late, and
+ * lasts as long. */
 static struct {
     uint64_t begin_ms, for_ms, end_ms; /* of CLOCK_MONOTONIC. 0: none; until it is stopped; not open */
     bool is_open;
@@ -112,7 +112,7 @@ static void own_wish_drop(void)
     memset(&timed, 0, sizeof timed);
 }
 
-/* What was not settled makes no trace. */
+/* A window that was not settled makes no trace. */
 static void leave_for(const char *path, int err)
 {
     if (job.side.answer.state == KP_JOB_ARMED) own_wish_drop();

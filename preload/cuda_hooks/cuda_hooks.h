@@ -13,8 +13,8 @@
  *   cudart_find.c       finds libcudart and libcuda in the link map, and the functions that we call
  *   cuda_hooks_source.c     two sources: the runtime, the driver
  *
- * We call the driver, not the runtime: driver functions do not change the error that cudaGetLastError returns. Where
- * only the runtime can answer (cudaFuncGetName), that error is checked before and restored after.
+ * We call the driver, not the runtime: driver functions do not change the error that cudaGetLastError returns. If only
+ * the runtime can answer (cudaFuncGetName), that error is checked before and restored after.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
  * host thread. Each hand-out has a number. All buffers that CUPTI had at some moment have come back once no older
  * number is out.
  *
- * The callbacks never wait (decisions/122): a completed buffer of the pool is queued, and kprof-cuda decodes it. Where
+ * The callbacks never wait (decisions/122): a completed buffer of the pool is queued, and kprof-cuda decodes it. If
  * kprof-cuda cannot come, complete decodes at once. It does so, too, with the program's own buffers.
  *
  * Once CUPTI was finalized, buffers that it had never come back: no drain waits for them. The next arming counts what
@@ -280,7 +280,7 @@ void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 
 /* ---- taking back ---- */
 
-/* What several threads wrote to at once may be torn: it is not forwarded, and how much was lost is known as a bound. */
+/* A buffer that several threads wrote to at once may be torn: it is not forwarded, and the loss is known as a bound. */
 static void discard_back(size_t bytes, size_t valid_bytes)
 {
     const uint32_t out = kp_load_acquire(&discards); /* pairs with: discard_take */

@@ -13,10 +13,10 @@
  * gave. So the client sees only kinds and calls that it enabled, and only records of its session. Its buffers are dense
  * however often we flush. It may walk them with GetNextRecord or with its own code.
  *
- * Which records belong to the client? Those of a kind or call that it enabled, whose API call began in its session.
- * Work belongs to the API call with the same correlation id. Ids only increase, so the ids [first, after) describe the
- * session. `first` is the lowest id called in it, `after` the lowest called later. Before a mark is known, the start
- * time of the work decides.
+ * Which records belong to the client? The records of a kind or call that it enabled, whose API call began in its
+ * session. Work belongs to the API call with the same correlation id. Ids only increase, so the ids [first, after)
+ * describe the session. `first` is the lowest id called in it, `after` the lowest called later. Before a mark is known,
+ * the start time of the work decides.
  */
 #include "preload/cupti/client.h"
 

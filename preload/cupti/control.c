@@ -5,7 +5,8 @@
  * Called by: cuda_thread.c on the thread kprof-cuda
  * Owns:      the values to restore; enabled.c has what is enabled
  * Locks:     none held in a CUPTI call, which may call us back
- * On fail:   leaves out a kind that CUPTI refuses. Without calls or kernels it refuses GPU recording, with a log line.
+ * On fail:   leaves out a kind that CUPTI refuses. If there are no calls or kernels it refuses GPU recording, with a
+ * log line.
  * Safe in:   signal handlers no; not called after fork
  *
  * Sets attributes before callbacks, and callbacks before kinds. EnableAndDump gives records of the devices and contexts

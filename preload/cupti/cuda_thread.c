@@ -86,7 +86,7 @@ static void drain_end(bool is_given_up)
     kp_store_release(&kp_cupti_helper.drain_done, drain.end); /* pairs with: helper.c:kp_cupti_helper_is_drained */
 }
 
-/* What a forced flush delivers belongs to the window, which is closed only afterwards. */
+/* Records that a forced flush delivers belong to the window, which is closed only afterwards. */
 static void drain_give_up(bool is_next)
 {
     if (!kp_cupti_helper_has_stalled()) kp_control_flush(true);

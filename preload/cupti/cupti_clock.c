@@ -6,8 +6,8 @@
  * Owns:      the last sample of the two newest domains
  * Locks:     none; the timestamps and the newest domain's number are atomic
  *
- * Without torch we register no timestamp callback: it would replace another tool's, and CUPTI gives stale times with it
- * after an idle period. With torch we register the processor's counter before the first Enable. torch.profiler
+ * If there is no torch we register no timestamp callback: it would replace another tool's, and CUPTI gives stale times
+ * with it after an idle period. With torch we register the processor's counter before the first Enable. torch.profiler
  * registers that counter at each start. CUPTI up to 13.2 keeps the clock of the first Enable for GPU work
  * (pytorch#190346). It also spoils a record at each later registration (pytorch#192021). Since ours came first, tee.c
  * need not pass those on.
@@ -65,7 +65,7 @@ bool kp_domain_is_counter(uint64_t (*clock)(void))
     return true;
 }
 
-/* Without a call into CUPTI, whose callbacks ask for it. By default CUPTI's clock is CLOCK_REALTIME. */
+/* It does not call CUPTI, whose callbacks ask for it. By default CUPTI's clock is CLOCK_REALTIME. */
 uint64_t kp_domain_time(void)
 {
     const kp_client_clock_fn clients = kp_client_clock();

@@ -141,8 +141,8 @@ bool kp_kinds_are_queries_off(void);
 
 enum kp_filter_now { KP_FILTER_ALL_ON, KP_FILTER_ALL_OFF, KP_FILTER_AS_SET }; /* last done to their kind */
 typedef int (*kp_filter_set_fn)(bool is_driver, uint32_t cbid, bool enabled);
-/* Enables each call of the domain that either side wants. Of the other calls that a side chose singly, none stays on.
- * 0, or CUPTI's last error. */
+/* Enables each call of the domain that either side wants. No other call that a side chose singly stays on. 0, or
+ * CUPTI's last error. */
 int kp_filter_apply(bool is_driver, enum kp_filter_now now, kp_filter_set_fn set);
 
 /* --- control.c: our calls that change something in CUPTI; on the thread kprof-cuda alone --- */

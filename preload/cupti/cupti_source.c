@@ -8,7 +8,7 @@
  * Locks:     none
  * On fail:   REFUSED or DEAD, with a log line; ops are still recorded
  *
- * Without libcuda.so.1 in the process there is no thread, no dlopen, no CUDA call and no change of the environment.
+ * If the process has no libcuda.so.1 there is no thread, no dlopen, no CUDA call and no change of the environment.
  * cuDeviceGetCount tells whether cuInit has succeeded. Before that it returns 3 (not initialised) and changes nothing.
  * There is no CUPTI call until cuInit has succeeded, since libcupti 13.2 crashes in its first call without a driver.
  */

@@ -170,7 +170,7 @@ void kp_lane_forget_work(void)
 
 uint64_t kp_lane_launched(void) { return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.base); }
 
-/* Without exact balance the answer is approximate, since kernels of parallel streams end in any order. */
+/* The answer is approximate if the balance is not exact, since kernels of parallel streams end in any order. */
 bool kp_lane_has_run(uint64_t launched)
 {
     uint64_t sum, n = difference(&sum);
@@ -446,7 +446,7 @@ static uint32_t bytes_most(void)
     return most;
 }
 
-/* Of kind 0, since it is not known which. */
+/* Its kind is 0, since it is not known which. */
 void kp_lane_count_least(size_t bytes)
 {
     const size_t most = bytes_most();

@@ -16,6 +16,6 @@ bool kp_childends_awaits(void); /* it does, of this process; async-signal-safe *
 void kp_childends_way(const char *way, int status);
 /*
  * At exit: writes that file, where a child ended badly, or no trace tells how this process ends. It waits for the disk.
- * `is_told`: the last trace does. Without any trace the process's own end is not noted.
+ * `is_told`: the last trace does. The process's own end is not noted if there is no trace.
  */
 void kp_childends_write(bool is_told, bool has_trace);

@@ -5,8 +5,8 @@
  * Called by: boot.c (constructor), begin.c (first op), fork.c, finish.c (kprof-tick, the export thread, exit); the
  *            thread kprof-follow of a worker
  * Owns:      HOST_PID-START.family in this user's folder of /dev/shm, mapped: made at the first op of a process with
- *            KPROF_CHILDREN=1, removed at its exit; a page that is shared with forked children. Without /dev/shm it
- *            lies in KPROF_SPOOL_DIR/children
+ *            KPROF_CHILDREN=1, removed at its exit; a page that is shared with forked children. If there is no
+ *            /dev/shm it lies in KPROF_SPOOL_DIR/children
  * Locks:     none; the mapping has only atomic variables
  * On fail:   without the file children record independently; a spool that the table has no room for is left to kprof
  *            recover
@@ -16,10 +16,10 @@
  * Others (ranks that a launcher forks or spawns) record independently.
  *
  * A DataLoader worker sees no step. So a worker records while a window of the process that has the steps is open, until
- * the worker sees a step of its own. It checks 50 times a second. Without a schedule it records from its first op on.
- * Workers end by os._exit or are killed, so the process that has the steps exports their spools: while it runs, once a
- * second, and at its exit. A program may fork thousands of them. So the spools of all children of a process take
- * KPROF_MAX_MB together, and what an ended one did not use is freed at once (decisions/086).
+ * the worker sees a step of its own. It checks 50 times a second. It records from its first op on if there is no
+ * schedule. Workers end by os._exit or are killed, so the process that has the steps exports their spools: while it
+ * runs, once a second, and at its exit. A program may fork thousands of them. So the spools of all children of a
+ * process take KPROF_MAX_MB together, and what an ended one did not use is freed at once (decisions/086).
  */
 #include "preload/finish/children.h"
 

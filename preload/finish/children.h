@@ -28,7 +28,7 @@ void kp_children_follow(void);
 /* In a worker: enters its spool in the shared table. The process that has the steps exports it after the worker's end.
  */
 void kp_children_register(const char *spool_path);
-/* What the spools of this process's brothers take together, or NULL: it is no forked child and no worker. */
+/* The bytes that the spools of this process's brothers take together, or NULL: it is no forked child and no worker. */
 struct kp_record_share *kp_children_share(void);
 
 /* In the process that has the steps: have workers ended whose spools wait? A system call for each worker. */

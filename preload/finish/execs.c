@@ -9,9 +9,9 @@
  * On fail:   kprof why says "without an exit"
  * Safe in:   signal handlers yes; after fork and vfork: passes the call on if this process is not the owner
  *
- * A program that becomes another one by exec has no exit, nor has one that calls _exit or abort. What it calls so is
- * noted before: in its recording, and where a trace is written already in HOST_PID.ends. A call that comes back takes
- * the note away. What glibc itself calls (abort of malloc) is not seen, but for assert, which is a function.
+ * A program that becomes another one by exec has no exit, nor has one that calls _exit or abort. The program that it
+ * runs so is noted before: in its recording, and in HOST_PID.ends if a trace is written already. A call that comes back
+ * takes the note away. Calls of glibc itself (abort of malloc) are not seen, but for assert, which is a function.
  */
 #include "preload/finish/execs.h"
 
@@ -98,7 +98,7 @@ static void leave_note(const char *how, int status)
     note(text, status);
 }
 
-/* Of a child that a program forks to run a function (multiprocessing) it is the usual end. */
+/* It is the usual end of a child that a program forks to run a function (multiprocessing). */
 static void (*real_leave)(int status);
 static _Noreturn void tap_leave(int status)
 {

@@ -51,7 +51,7 @@ static _Atomic bool is_rest_done;
 
 static void made_progress(void) { kp_add_relaxed(&progress_count, 1); }
 
-/* Of the closing line, under finish_lock. */
+/* The closing line's, under finish_lock. */
 static struct kp_finish_totals total;
 static char last_trace[4096];
 
@@ -163,7 +163,7 @@ static bool exit_is_late(void)
 
 enum task { NOTHING, WINDOW, KEEP, CHILD };
 
-/* What is left to do beside windows. At exit the ring is the trace, and children are left for later. */
+/* The work that is left beside windows. At exit the ring is the trace, and children are left for later. */
 static enum task other_task(void)
 {
     if (exiting) return NOTHING;

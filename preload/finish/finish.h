@@ -38,7 +38,7 @@ void kp_newest_forget(void); /* in a forked child: the traces are its parent's *
 
 /* ---- tracewrite.c: writes the trace of a cycle of this process's own spool ---- */
 
-/* What all traces of this process have in common. host_waits: at exit, which may take what room is left. */
+/* The facts that all traces of this process have in common. host_waits: at exit, which may take what room is left. */
 struct kp_export_options kp_tracewrite_options(const struct kp_config *config, bool host_waits);
 /* As kp_export_trace. Logs a failure, once for a reason. */
 int kp_tracewrite(uint32_t cycle, const struct kp_export_options *options, struct kp_export_result *result);

@@ -11,7 +11,7 @@
  *
  * A launcher that records (KPROF_MALLOC, KPROF_SYMBOLS) and then calls exec has no exit of its own. Its spool lies in
  * the same folder under the same pid. A process on another machine or in a container may have that pid, too, and still
- * write. So each spool names its process: start time, pid namespace and boot id, which exec does not change. Where the
+ * write. So each spool names its process: start time, pid namespace and boot id, which exec does not change. If the
  * kernel does not tell them (no /proc), no such spool is looked for.
  */
 #include "preload/finish/spools.h"
@@ -130,7 +130,7 @@ void kp_spools_export(int dir, const char *name, const char *out, struct kp_spoo
     if (w) kp_map_free(w, sizeof *w);
 }
 
-/* What is in memory goes to the disk, which takes what is used and no more. */
+/* Chunks in memory go to the disk, which takes their used bytes and no more. */
 static uint64_t opened_trim(int fd)
 {
     struct kp_file_head head;

@@ -88,7 +88,7 @@ static bool name_at(const void *type, char out[NAME_BYTES])
     return type && text_at(pointer_at(behind(type)), out, NAME_BYTES);
 }
 
-/* The type's only base, at the begin of the object; NULL: it has none. What its own type is stands before its table. */
+/* The type's only base, at the begin of the object; NULL: it has none. Its own type stands before its table. */
 static const void *base_of(const void *type)
 {
     char name[NAME_BYTES];
@@ -110,8 +110,8 @@ static bool has_text(const void *type)
 }
 
 /*
- * Behind the head of libstdc++ lies the object, and its type begins the head. Of one that is thrown once more
- * (std::rethrow_exception) the head begins with the object, which has a head of its own. NULL: of another language.
+ * Behind the head of libstdc++ lies the object, and its type begins the head. The head of one that is thrown once more
+ * (std::rethrow_exception) begins with the object, which has a head of its own. NULL: of another language.
  */
 static const void *object_find(const void *head, const void **type)
 {

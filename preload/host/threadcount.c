@@ -10,8 +10,8 @@
  * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  *
  * From Python 3.12 on os.fork() reads the 20th field of /proc/self/stat, and warns if it is above 1: a child of a
- * process with threads may find locks taken for ever. Helper threads hold no lock that a child needs (fork.c). Without
- * this library there would be no warning.
+ * process with threads may find locks taken for ever. Helper threads hold no lock that a child needs (fork.c). If this
+ * library were not there, there would be no warning.
  */
 #include "preload/host/host.h"
 

@@ -40,7 +40,7 @@ struct count {
     uint32_t thread_no, cycle, ended;
 };
 
-/* Where this call writes: to its thread's chunk or to a lane's. */
+/* The chunk that this call writes to: its thread's or a lane's. */
 struct way {
     struct kp_guard guard;
     struct lane *lane; /* NULL: the thread's own chunk */
@@ -65,8 +65,8 @@ int kp_heap_put_setup(void)
     return 0;
 }
 
-/* Opens lanes for the child: the parent's may write to the parent's chunks. Without memory it has none, and what would
- * go there is not recorded. */
+/* Opens lanes for the child: the parent's may write to the parent's chunks. If memory lacks it has none, and the blocks
+ * that would go there are not recorded. */
 void kp_heap_put_forget(void)
 {
     const int err = kp_heap_put_setup();

@@ -68,7 +68,7 @@ uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat)
     return ns ? ns : kp_digits_stat_ticks(stat, KP_STAT_TIMES) * KP_STAT_TICK_MS * MS; /* a kernel without schedstat */
 }
 
-/* Without a time to compare with, what the longest has beyond imports, which run on one thread, is the time. */
+/* If there is no time to compare with, the time is that of the longest less imports, which run on one thread. */
 unsigned kp_procfacts_busy(const uint64_t *ns, size_t count, uint64_t over_ns)
 {
     uint64_t longest = 0, least;
@@ -247,7 +247,7 @@ static void core_note_early(void)
     kp_residents_note();
 }
 
-/* What the thread waited since the last look is the wait of the steps that ended since. */
+/* The thread's wait since the last look is the wait of the steps that ended since. */
 static bool core_look_again(uint64_t now_ns, bool is_last)
 {
     struct core_times now;
@@ -279,7 +279,7 @@ void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step)
     kp_residents_step(step, now_ns);
 }
 
-/* What comes long after the last step, as Python's end does, is no time of a step. */
+/* Time long after the last step, as Python's end has, is no time of a step. */
 static bool core_end(void)
 {
     const uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);

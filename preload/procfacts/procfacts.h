@@ -14,13 +14,13 @@ void kp_procfacts_note_end(void);                     /* busy threads, before a 
  * How long the calling thread had a core in a window, and others did, how long it waited for one, and its page faults
  * (faultcount.h).
  * Both are called by the thread that opens the window and closes it, under the window's lock; another that closes it
- * notes nothing. Where a helper thread opened it, as in a worker, the program's first thread is meant.
- * `is_step`: the window begins with a step.
+ * notes nothing. If a helper thread opened it, as in a worker, the program's first thread is meant. `is_step`: the
+ * window begins with a step.
  */
 void kp_procfacts_window_begin(uint32_t window, bool is_step);
 void kp_procfacts_window_note(uint32_t window);
 /*
- * That recorded step has ended now (CLOCK_MONOTONIC). What came before the first end was the program's start. Steps
+ * That recorded step has ended now (CLOCK_MONOTONIC). The time before the first end was the program's start. Steps
  * between two looks at the kernel's counts, which are 5 ms apart at least, are noted with one wait (corewaits.c).
  */
 void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step);

@@ -46,7 +46,7 @@ void kp_residents_note(void)
     kp_windowlist_note(&files);
 }
 
-/* What is not known is left out. */
+/* A value that is not known is left out. */
 static void entry_add(struct kp_windowlist *list, uint64_t step, uint64_t value)
 {
     char entry[KP_WINDOWLIST_ENTRY];

@@ -66,7 +66,7 @@ static enum kp_applied_kind simple_kind(const void *object)
 
 static uint64_t type_hash(void *object, int depth);
 
-/* Of a list the one type of its items, beside None; 0: it has none. */
+/* The one type of a list's items, beside None; 0: it has none. */
 static uint64_t list_hash(void *list, int depth)
 {
     uint64_t of_all = 0;

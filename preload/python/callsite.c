@@ -23,7 +23,7 @@
 
 enum { SEEN = 16384, SITE_BITS = 16 };
 
-/* What an allocation asks for. Written before key, which is NULL until then. */
+/* The frames that an allocation asks for. Written before key, which is NULL until then. */
 KP_HOT_DATA static struct callsite_asks {
     _Atomic(kp_pystack_key_fn) key;
     void *(*thread_state)(void);
@@ -82,7 +82,7 @@ static void forward_look(struct learning *l, const char *qualified)
         kp_fmt(l->forward, sizeof l->forward, "%.*s", (int)(bytes - end), name);
 }
 
-/* Puts the class of a module's call before those of the calls within. Of a long path the outer ones are left out. */
+/* Puts the class of a module's call before those of the calls within. The outer ones of a long path are left out. */
 static void module_add(struct learning *l)
 {
     char *const path = l->site.module;

@@ -74,7 +74,7 @@ static void quoted_say(const char *what)
 
 /* ---- what torch has. With the GIL ---- */
 
-/* What a loaded module has under a name, borrowed; else NULL. */
+/* The value that a loaded module has under a name, borrowed; else NULL. */
 static void *module_value(const char *module, const char *name)
 {
     void *const dict = kp_pymodule_dict(module);
@@ -96,7 +96,7 @@ static long call_int(void *function)
     return value;
 }
 
-/* What the group's function of C++ says, -1: it cannot be asked. */
+/* The answer of the group's function of C++, -1: it cannot be asked. */
 static long group_ask(void *group, const char *name)
 {
     void *const function = kp_pyobject_member(group, name);
@@ -225,7 +225,8 @@ static bool place_note(const struct kp_rank *place)
     return kp_record_note("env." KP_RANK_GROUP_RANK, number) == 0;
 }
 
-/* What the program set in os.environ since it began is read with the GIL, which setting it takes, too. */
+/* Variables that the program set in os.environ since it began are read with the GIL, which setting them takes as
+ * well. */
 static void info_note(void)
 {
     struct kp_rank place;

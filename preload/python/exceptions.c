@@ -9,7 +9,7 @@
  * Safe in:   after fork yes
  *
  * No function of Python's runs here: objects are read by their layout, since reading `tb_frame` would call hooks of the
- * program. Of a text 80 bytes are kept: see decisions/186. An exception that was raised from another one, or while
+ * program. 80 bytes of a text are kept: see decisions/186. An exception that was raised from another one, or while
  * another was handled, came from that; one of another process, or of a DataLoader's worker, has that as its text.
  */
 #include "preload/python/exceptions.h"
@@ -146,7 +146,7 @@ static void root_put(struct kp_run_exception *out, const char *name, const char 
            *place ? " at " : "", (int)strnlen(place, ROOT_PLACE_MOST), place);
 }
 
-/* Of another process's traceback, which the text has. */
+/* The place in another process's traceback, which the text has. */
 static bool root_read(struct kp_run_exception *out, const char *text)
 {
     struct kp_traceback block;

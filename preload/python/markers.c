@@ -264,7 +264,7 @@ static bool look(void)
     return kp_load_relaxed(&attached);
 }
 
-/* Without this, a run whose only window began before torch was imported would have no such ranges. */
+/* If it did not, a run whose only window began before torch was imported would have no such ranges. */
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;

@@ -12,10 +12,10 @@
  * Safe in:   after fork yes: it does not depend on recording
  *
  * CPython reports the end of a C function to the profile function that is set at that time. While ours is set, the call
- * of sys.setprofile(f) is reported, so its end would be f's first event. Without us there is no such event, and torch's
- * profiler with stacks fails on it ("Python replay stack is empty"). So when ours is replaced, a filter is set before
- * the new function until every C function that began under ours has ended. The filter drops those ends and passes on
- * the rest. It counts calls to tell the ends that belong to the new function.
+ * of sys.setprofile(f) is reported, so its end would be f's first event. If we were absent there would be no such
+ * event, and torch's profiler with stacks fails on it ("Python replay stack is empty"). So when ours is replaced, a
+ * filter is set before the new function until every C function that began under ours has ended. The filter drops those
+ * ends and passes on the rest. It counts calls to tell the ends that belong to the new function.
  *
  * Calls that are open end where the program's function takes over. When it is removed, ours is set again while the
  * window lasts, and the frames that are open then are new calls.

@@ -127,7 +127,7 @@ static void site_keep(struct kp_py_site *s, struct kp_py_site site)
     s->name = name;
 }
 
-/* Where a module's call site is kept, or may be. */
+/* The place that keeps a module's call site, or may keep it. */
 static struct kp_py_site *module_site_at(struct kp_pycalls *c, uint64_t self, uint64_t caller, uint64_t check)
 {
     const uint64_t h = (self ^ (caller << 23 | caller >> 41)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -232,7 +232,7 @@ static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread 
 
 static uint64_t start_of(const struct kp_thread *t, uint32_t cycle, uint64_t now)
 {
-    /* pairs with: pycalls.c:kp_pycalls_window. What this thread put already started before. */
+    /* pairs with: pycalls.c:kp_pycalls_window. The calls that this thread put already started before. */
     if (kp_load_acquire(&window_cycle) != cycle || t->chunk_cycle == cycle) return now;
     return kp_load_relaxed(&window_ticks);
 }

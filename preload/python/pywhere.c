@@ -64,7 +64,7 @@ static const void *pointer_at(const void *base, size_t at)
     return base && peek((const uint8_t *)base + at, &p, sizeof p) ? p : NULL;
 }
 
-/* A str as UTF-8. Of one that is too long the end, which tells more of a file. */
+/* A str as UTF-8. If one is too long, its end, which shows more of a file. */
 static void text_read(const struct kp_python *python, const void *str, char *out, size_t room)
 {
     const struct kp_python_layout *const l = &python->layout;
@@ -185,7 +185,7 @@ static size_t frame_bytes(const struct kp_python_layout *l)
     return (last & ~(size_t)7) + 8;
 }
 
-/* Where the frame is in its code, in bytes. */
+/* The place of the frame in its code, in bytes. */
 static long place_of(const struct kp_python_layout *l, const uint8_t *frame, const void *code)
 {
     int32_t at;
@@ -253,7 +253,8 @@ void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_
 
 /* ---- threads ---- */
 
-/* Where glibc keeps the kernel's number in what pthread_self() points to: our own thread tells. 0: not found. */
+/* The offset of the kernel's number in the memory that pthread_self() points to: our own thread shows it. 0: not
+ * found. */
 static size_t tid_offset(void)
 {
     const uint32_t own = kp_io_tid();

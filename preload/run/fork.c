@@ -42,7 +42,7 @@ static const struct kp_schedule *schedule;
  * Nothing resets the loader's list lock and torch's callback lock in a child. So at a fork no thread of this library
  * holds the first, and the forking thread holds the second. Host threads that hold the loader's lock are the host's
  * concern. The wait for each is bounded. It fails only if a signal handler forks on the thread that holds the lock.
- * What needs the lock then stays out of the child.
+ * A caller that needs the lock then stays out of the child.
  */
 static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
 static _Thread_local bool holds_window __attribute__((tls_model("initial-exec")));

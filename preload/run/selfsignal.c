@@ -9,8 +9,8 @@
  * Safe in:   signal handlers yes: programs end themselves there; after fork and vfork: passes the call on
  *
  * Python turns SIGINT into KeyboardInterrupt, cleans up, and sends itself SIGINT with the default action, so that its
- * parent sees the signal. No exit handler runs then. The signal and its effect stay as they are: this logs a line. Of
- * a signal of a crash it notes the line of Python: faulthandler ends a program so, too, once it has printed.
+ * parent sees the signal. No exit handler runs then. The signal and its effect stay as they are: this logs a line. It
+ * notes the line of Python for a signal of a crash: faulthandler ends a program so as well, once it has printed.
  */
 #include "preload/run/exit.h"
 

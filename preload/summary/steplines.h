@@ -27,7 +27,7 @@ void kp_steplines_forget(void);   /* in a forked child: it has no lines */
 
 enum { KP_OTHERRANKS_MOST = 8 };
 /*
- * Of the last steps of a rank that were not recorded: the share in which a collective was open, in thousandths. 0, or
+ * For the last steps of a rank that were not recorded: the share in which a collective was open, in thousandths. 0, or
  * -errno: -ENODATA where there are too few. One thread at a time, as all here.
  */
 int kp_otherranks_share(const char *path, struct kp_stephead *head, uint64_t *milli);

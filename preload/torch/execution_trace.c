@@ -310,7 +310,7 @@ static int fd_find(void)
     return -1;
 }
 
-/* What torch holds back for the file would be written twice, by the child's exit as well. */
+/* Text that torch holds back for the file would be written twice, by the child's exit as well. */
 static void file_leave(void)
 {
     const int fd = fd_find(), nowhere = fd < 0 ? fd : kp_io_open("/dev/null", O_WRONLY, 0);

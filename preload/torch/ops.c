@@ -43,7 +43,7 @@ static inline uint64_t stack_get(struct kp_thread *t, uint64_t gate)
     return gate & KP_GATE_NATIVE ? python | (uint64_t)kp_unwind_stack(t) << 32 : python;
 }
 
-/* Where scopes could not be proved, every range counts as a user's. */
+/* If scopes could not be proved, every range counts as a user's. */
 static inline bool is_user_range(const uint8_t *rf)
 {
     return KP_UNLIKELY((kp_torch.layout.dropped & KP_TORCH_NO_SCOPE) ||

@@ -10,7 +10,7 @@
  * Safe in:   a callback of torch: libgomp reads a variable of the calling thread
  *
  * torch.set_num_threads() sets OpenMP's number for the calling thread, and torch itself sets it before its first op
- * that several threads share. Of the runtimes of OpenMP libgomp alone is asked, which comes with torch's wheels: others
+ * that several threads share. Only libgomp of the runtimes of OpenMP is asked, which comes with torch's wheels: others
  * may start up in this call.
  */
 #include "preload/torch/poolsize.h"

@@ -9,8 +9,8 @@
  *
  * torch::jit::currentModuleHierarchy() is C++. It returns a std::vector<std::string> in memory that the caller
  * provides, and may throw (out of memory, a node it does not know). kp_torch_call_caught catches the exception. The
- * personality routine of its frame, kp_torch_catch, makes the unwinder resume behind the call. Without TorchScript
- * the vector is empty: three words.
+ * personality routine of its frame, kp_torch_catch, makes the unwinder resume behind the call. If there is no
+ * TorchScript the vector is empty: three words.
  */
 #include <string.h>
 

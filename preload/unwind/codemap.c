@@ -182,7 +182,7 @@ void kp_unwind_modules_setup(void)
 /* ---- modules with holes ---- */
 
 /*
- * glibc tells of a module without holes between its segments where all of it lies. Of another it tells where the
+ * glibc tells of a module without holes between its segments where all of it lies. For another it says where the
  * segment of the address lies, and .eh_frame is in the next one. Then the module's program headers tell the rest.
  */
 struct headers {
@@ -209,7 +209,7 @@ static bool headers_read(const struct link_map *map, struct headers *out)
 
 static bool has_holes(const struct found_object *o) { return o->unwind && (o->unwind < o->lo || o->unwind >= o->hi); }
 
-/* The segment that `at` lies in; with at = 0 all of the module. Without headers lo and hi stay. */
+/* The segment that `at` lies in; with at = 0 all of the module. If there are no headers lo and hi stay. */
 static bool extent_find(const struct found_object *o, uintptr_t at, uintptr_t *lo, uintptr_t *hi)
 {
     struct headers headers;

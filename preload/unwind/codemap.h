@@ -48,7 +48,7 @@ void kp_unwind_modules_setup(void);
 uint32_t kp_unwind_generation(void);   /* changes when modules were unloaded */
 uint32_t kp_unwind_file(void);         /* changes with the spool that frames are written to: in a forked child */
 void kp_unwind_modules_use_list(void); /* for tests: works as on an old C library */
-/* Where the module of this address has its unwind table. Lock-free, any thread. false: no module there, or none with a
+/* The unwind table of the module of this address. Lock-free, any thread. false: no module there, or none with a
  * table. */
 bool kp_unwind_table_find(uintptr_t pc, struct kp_unwind_table *out);
 /*

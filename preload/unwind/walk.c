@@ -9,9 +9,9 @@
  * Safe in:   signal handlers yes (also on their own stack); after fork yes
  *
  * A rule (rule.h) is looked up in .eh_frame once for each return address. From glibc 2.35 on the loader's
- * _dl_find_object finds the section without a lock. Without it codemap.c looks in the modules that it saw last. A rule
- * is one word, so a thread reads all of it or none. It contains the generation of modules, so rules of unloaded code
- * become void. The walk leaves code without a rule (made at run time) by its frame pointer, to code with a rule.
+ * _dl_find_object finds the section without a lock. If it is absent codemap.c looks in the modules that it saw last. A
+ * rule is one word, so a thread reads all of it or none. It contains the generation of modules, so rules of unloaded
+ * code become void. The walk leaves code without a rule (made at run time) by its frame pointer, to code with a rule.
  *
  * The main thread's stack ends at the program's arguments. Another thread's ends at its descriptor, which the C library
  * keeps at the stack's far end. The range from there down to the lowest stack pointer so far is known to be readable.

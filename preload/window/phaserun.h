@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What becomes of the run where a window ends. KP_RUN_IS_OPEN: the program ends, or recording does, and not the run. */
+/* The state of the run at a window's end. KP_RUN_IS_OPEN: the program ends, or recording does, and not the run. */
 enum kp_phaserun_leaving { KP_RUN_GOES_ON, KP_RUN_PAUSES, KP_RUN_ENDS, KP_RUN_IS_OPEN };
 
 void kp_phaserun_enter(uint32_t phase, bool is_new); /* a part of a run begins, the first of a new one or another */

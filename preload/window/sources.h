@@ -18,7 +18,7 @@ bool kp_sources_attach(bool *starts_active);
 bool kp_sources_attach_early(const void *inside, bool *starts_active);
 /* Whether a source saw activity, recorded or not. */
 bool kp_sources_had_activity(void);
-/* Without those that record any program, as the heap does: torch, Python or a GPU was seen at work. */
+/* Leaves out those that record any program, as the heap does: torch, Python or a GPU was seen at work. */
 bool kp_sources_had_work(void);
 /* Whether a source saw activity since the last call. One thread calls it. */
 bool kp_sources_had_activity_since(void);

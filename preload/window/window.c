@@ -39,7 +39,7 @@ enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1
 
 /*
  * Distance between the end of a step's last op, the end of the step and the begin of the next one. Readers that keep
- * microseconds as doubles (Perfetto) round to a nanosecond. Of ranges that touch, one may then reach past the other
+ * microseconds as doubles (Perfetto) round to a nanosecond. One of two ranges that touch may then reach past the other
  * and is dropped. These ticks are more than a nanosecond on any clock. They are less than this code takes, so no later
  * event of the thread has an earlier time.
  */
@@ -58,7 +58,7 @@ static uint64_t step_begin, step_number; /* of the step in progress: the ticks a
 static struct kp_rec_step *open_step;    /* in the current window's chunks */
 static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count, phase, wanted_bits, last_number;
-/* What kp_window_ask asked for. */
+/* The window that kp_window_ask asked for. */
 static struct {
     bool is_waiting, is_warming; /* for its step; in the step before it */
     uint64_t at, steps, id;
@@ -384,7 +384,7 @@ struct turn {
     bool is_end, is_new;
 };
 
-/* Ends the window of the phase that is left. Those of kprof_start and kp_window_ask stay open. */
+/* Ends the window of the phase that is left. Windows of kprof_start and kp_window_ask stay open. */
 static uint64_t phase_leave(bool is_end, uint64_t now)
 {
     bool is_own = !current.begin || is_recording(kp_schedule_action(&schedule, step_number));

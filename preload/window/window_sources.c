@@ -117,7 +117,7 @@ void kp_window_sources_close(uint32_t number)
         if ((*s)->close_cycle) (*s)->close_cycle(number);
 }
 
-/* What counted the steps may change while the program runs. */
+/* The thing that counted the steps may change while the program runs. */
 static void note_step_source(void)
 {
     const enum kp_step_source now = kp_steps_source();

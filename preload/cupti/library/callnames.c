@@ -6,8 +6,8 @@
  * Owns:      kp_calls, one entry a call; all but `id` is constant once filled
  * On fail:   a runtime call whose name CUPTI does not give is recorded without one
  *
- * Noise is not recorded: the runtime calls that torch.profiler leaves out too, which are frequent and tell little. Of
- * the driver's calls only launches and the virtual-memory calls are kept.
+ * Noise is not recorded: the runtime calls that torch.profiler leaves out too, which are frequent and tell little. Only
+ * launches and the virtual-memory calls of the driver's calls are kept.
  */
 #include <string.h>
 

@@ -9,7 +9,7 @@
  *
  * No code of the program runs: an object's own `__dict__` and `_modules` are read as dicts, and only where they are
  * dicts or OrderedDicts themselves. Modules that hold others and are not called (a ModuleList) are gone through, so a
- * name may have parts: "layers.3". Of two names of one module the shorter counts, and of equally long ones the first.
+ * name may have parts: "layers.3". The shorter of two names of one module counts, and the first of equally long ones.
  */
 #include <string.h>
 

@@ -10,6 +10,6 @@ extern const void *kp_modulekey_type, *kp_modulekey_code;
 const void *kp_modulekey_self(const struct kp_python_layout *l, const void *frame);
 /*
  * The name of `self` in the module whose call is around the frame of its own call, written into `text`: "fc1", or
- * "layers.3" by way of modules that are not called. "": it has none. Without control letters. The GIL is held.
+ * "layers.3" by way of modules that are not called. "": it has none. It has no control letters. The GIL is held.
  */
 const char *kp_modulekey_find(const void *frame, const void *self, char *text, size_t bytes);

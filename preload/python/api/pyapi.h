@@ -48,8 +48,8 @@ void *kp_pymodule_get(const char *name);
 void *kp_pymodule_dict(const char *name);
 void *kp_pymodule_member(const char *module, const char *name);
 /*
- * Around calls of Python's functions: the exception that is set and errno stay. What `hidden` calls in between, NULL
- * for none, is not recorded, since it is not the program's.
+ * Around calls of Python's functions: the exception that is set and errno stay. Calls that `hidden` makes in between,
+ * NULL for none, are not recorded, since they are not the program's.
  */
 struct kp_pyaside {
     struct kp_thread *hidden;

@@ -76,7 +76,8 @@ static bool is_same(const uint64_t *w, const struct debug *d, const struct kp_py
            w[d->text_ascii] == l->text_ascii;
 }
 
-/* What only pywhere.c reads is as the table says. A place that no structure has means: not known (thread_id 0). */
+/* Fields that only pywhere.c reads are as the table says. A place that no structure has means: not known (thread_id
+ * 0). */
 static void places_take(const uint64_t *w, const struct debug *d)
 {
     const bool are_known = w[d->thread_next] == KP_PYTHON_THREAD_NEXT && w[d->thread_id] < PLACE_MAX &&
@@ -126,7 +127,7 @@ static const struct kp_python_layout *layout_find(uint32_t version)
     return NULL;
 }
 
-/* What a thread without the GIL asks. */
+/* The facts that a thread without the GIL asks for. */
 static void others_find(void)
 {
     *(void **)&found.main_interpreter = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");

@@ -25,8 +25,8 @@
 #include "collector/base/kp_poison.h"
 
 enum { LOOKS_MOST = 16 };
-/* Of the model: that of the first call, until one class is called twice in turn. A generation calls its encoder once,
- * and its decoder for each token. */
+/* The model's thread: that of the first call, until one class is called twice in turn. A generation calls its encoder
+ * once, and its decoder for each token. */
 static const void *model_class; /* only compared */
 static unsigned model_looks;
 static bool is_model_known;

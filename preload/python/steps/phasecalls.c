@@ -22,7 +22,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-/* What a thread does between begin and end. */
+/* The phase of a thread between begin and end. */
 struct open_phase {
     uint32_t depth;
     bool has_begun;

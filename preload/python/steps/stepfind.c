@@ -7,8 +7,8 @@
  * Locks:     the GIL, which the caller holds
  * Memory:    objects of CPython, dropped before it returns
  *
- * Names are read from the dicts of modules and classes, so no code of the program runs. Of a function that wraps
- * another (functools.wraps) both are hooked: only the outer one of a thread's calls counts.
+ * Names are read from the dicts of modules and classes, so no code of the program runs. Both of a function that wraps
+ * another (functools.wraps) are hooked: only the outer one of a thread's calls counts.
  */
 #include "preload/python/steps/stepcalls.h"
 
@@ -22,7 +22,7 @@
 
 enum { NAME_BYTES = 512, CLASSES_DEEP = 4, WRAPPED_DEEP = 8, GLOBS_MAX = 40, NEAR_BEST = 4 };
 
-/* What is looked for, and where. */
+/* The names that are looked for, and in which modules. */
 struct code_search {
     const char *glob, *name;          /* of the qualified name; of the module */
     const struct kp_phasecall *phase; /* NULL: its calls count steps */
@@ -78,7 +78,7 @@ static bool is_worth_descending(const struct code_search *s, void *class, const 
 
 static unsigned nearest = NEAR_BEST; /* letters of the nearest so far; under the GIL */
 
-/* Of a glob of modules some function of some module is always near. */
+/* Some function of some module is always near a glob of modules. */
 static bool is_module_named(void)
 {
     const char *const glob = kp_steps_call_glob(0);
@@ -98,7 +98,7 @@ static void near_keep(const struct code_search *s, const char *name, unsigned le
     kp_steps_near_set(s->name, name);
 }
 
-/* Of a class whose name is misspelt. Others are not asked for the member: a metaclass may run code of the host. */
+/* For a class whose name is misspelt. Others are not asked for the member: a metaclass may run code of the host. */
 static void class_near(const struct code_search *s, void *class, const char *name)
 {
     char text[NAME_BYTES];
@@ -181,7 +181,7 @@ static bool module_visit(const char *name, const char *glob, const struct kp_pha
 
 static size_t module_bytes(const char *glob) { return (size_t)(strchr(glob, ':') - glob); }
 
-/* What to look for: functions that count steps, then those of phases. NULL: no more. */
+/* The functions to look for: those that count steps, then those of phases. NULL: no more. */
 static const char *glob_at(unsigned i, const struct kp_phasecall **phase)
 {
     const unsigned models = kp_modulecalls_rows();
