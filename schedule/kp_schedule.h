@@ -83,8 +83,8 @@ const char *kp_phases_name(uint32_t phase);                      /* "" for NONE 
 /* That of its row; of NONE `outside`; of OTHER one that records nothing. */
 const struct kp_schedule *kp_phases_schedule(uint32_t phase, const struct kp_schedule *outside);
 /*
- * Where the program is. One phase may begin inside another; one that is set by name comes before them. The caller lets
- * one thread at a time change it. All return the phase in which the program then is.
+ * The phase of the schedule that the program is in. One phase may begin inside another; one that is set by name comes
+ * before them. The caller lets one thread at a time change it. All return the phase in which the program then is.
  */
 uint32_t kp_phases_set(uint32_t phase);                    /* NONE: no longer set */
 uint32_t kp_phases_begin(uint32_t phase, uint32_t *depth); /* *depth is for kp_phases_end */
@@ -190,7 +190,7 @@ bool kp_steps_advance(struct kp_transition *out);
 uint64_t kp_steps_seen(void); /* steps finished so far */
 /* Why no step came where the user named what counts. False: a step came, or nothing was named. */
 bool kp_steps_unmatched(char *out, unsigned long bytes);
-/* Of a schedule that was not met: what was seen, and which setting would have recorded it, as a phrase for the log. */
+/* For a schedule that was not met: what was seen, and which setting would have recorded it, as a phrase for the log. */
 void kp_steps_explain(char *out, unsigned long bytes);
 enum kp_step_source kp_steps_source(void);
 /* Its name, with the function that KPROF_STEP asked for: "call of train:step". */
@@ -206,5 +206,5 @@ uint32_t kp_steps_model_calls(void);
 /* A function with nearly the name that call: asked for, as call: has it; the nearest last. As kp_steps_model_set. */
 void kp_steps_near_set(const char *module, const char *name);
 const char *kp_steps_near(void);
-/* What sources saw whose reports do not count: "6 batches, 1 known call". "": nothing. */
+/* The events that sources saw whose reports do not count: "6 batches, 1 known call". "": nothing. */
 void kp_steps_others(char *out, unsigned long bytes);

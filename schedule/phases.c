@@ -25,7 +25,7 @@ static struct kp_phases all;
 static regex_t patterns[KP_PHASES_MAX];
 static bool is_compiled[KP_PHASES_MAX];
 static const struct kp_schedule never = {.set = true};
-/* What loops of Lightning and transformers are called. */
+/* The names of loops of Lightning and transformers. */
 static const char *const loops[] = {"train", "validate", "evaluate", "test", "predict", "sanity_check"};
 enum { LOOPS = sizeof loops / sizeof *loops };
 static _Atomic bool is_rowless[LOOPS]; /* such a loop began, and has no row */

@@ -19,8 +19,8 @@
 enum { DEPTH_MOST = 32, PARTS_MOST = 2048, TIMES_MOST = 4096, CHOICES_MOST = 6 };
 
 /*
- * What regcomp makes of a group or an atom: parts (characters, brackets), and choices between ways that take no
- * character: ? and its like after what may be empty, and further branches that may be.
+ * The parts that regcomp makes of a group or an atom: parts (characters, brackets), and choices between ways that take
+ * no character: ? and its like after a part that may be empty, and further branches that may be.
  */
 struct made {
     uint64_t parts, choices;
@@ -72,7 +72,7 @@ static uint64_t times_read(const char **p)
     return most;
 }
 
-/* Where the bracket expression at `p` ends, at the latest: a class within it is not looked into. */
+/* The latest end of the bracket expression at `p`: a class within it is not looked into. */
 static const char *bracket_end(const char *p)
 {
     if (p[1] == '^') p++;

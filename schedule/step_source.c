@@ -18,7 +18,7 @@
  *              prepared). The report of a higher rank is then the first step, and the schedule starts over. Only from
  *              MODULE to DATALOADER it goes on.
  *
- * Of several optimizers the first that steps is tracked, and only its steps count. Its identity is its object, which
+ * The first of several optimizers that steps is tracked, and only its steps count. Its identity is its object, which
  * the caller finds, or the name of its range. Another optimizer takes over in three cases:
  *     The tracked optimizer is destroyed. The other takes over at its next step. That step counts, unless the other has
  *         already stepped since the tracked one's last step.
@@ -63,8 +63,8 @@ enum { TRACKED_NONE, TRACKED_GONE };
 /* In place of a module's address: all modules of TorchScript, for programs without Python. */
 enum { SCRIPT_MODULES = 1 };
 /*
- * Calls of inference that `auto` knows: each answers one request, or is one step of an engine. What lies in another of
- * them counts once. vLLM has up to three processes: the front, the engine and the workers.
+ * Calls of inference that `auto` knows: each answers one request, or is one step of an engine. A call that lies in
+ * another of them counts once. vLLM has up to three processes: the front, the engine and the workers.
  */
 static const struct {
     const char *glob;
@@ -87,7 +87,7 @@ static struct kp_step_rule rule;
 static regex_t pattern;
 static bool pattern_ready;
 
-/* What is counted. Each phase has one of its own (phases.c); without phases only the first is used. */
+/* The event that is counted. Each phase has one of its own (phases.c); without phases only the first is used. */
 struct counter {
     struct kp_schedule plan;
     _Atomic uint64_t finished;    /* steps that ended */
@@ -285,7 +285,7 @@ void kp_steps_optimizer_gone(uint64_t optimizer)
     }
 }
 
-/* Where another phase has an optimizer, one without is a loop of evaluation: its first batch or call may count. */
+/* If another phase has an optimizer, one without is a loop of evaluation: its first batch or call may count. */
 static bool is_evaluating(const struct counter *here)
 {
     for (const struct counter *c = counters; has_phases && c < counters + KP_PHASE_IDS; c++)

@@ -25,7 +25,7 @@ void kp_job_lead_stop(struct kp_job_lead *lead, uint64_t id, uint64_t now_ms)
     lead->call = (struct kp_job_call){.id = id, .round = 1, .beat = 1, .state = KP_JOB_STOP};
 }
 
-/* What all who are in shall say next. */
+/* The word that all who are in shall say next. */
 static enum kp_job_state state_wanted(const struct kp_job_lead *lead)
 {
     switch (lead->call.state) {
