@@ -12,7 +12,7 @@
 
 #include "collector/read/kp_read.h"
 
-/* Where a call stands in its source. The function may be inlined into another. */
+/* The place of a call in its source. The function may be inlined into another. */
 struct kp_place {
     const char *function; /* as the compiler names it, or NULL when not known */
     const char *file;     /* NULL: not known */
@@ -64,7 +64,7 @@ struct kp_export_options {
     uint64_t left_free;      /* bytes of the volume that stay free for the program, or 0. Less is -ENOSPC */
     uint64_t text_most;      /* for spools of any origin: the most bytes of text before gzip, or 0. More is -EFBIG */
     const char *scratch_dir; /* folder for what does not fit into memory. NULL, as inside the host: it stays there */
-    /* the most bytes of each scratch file, or 0. What needs more is left out and counted, or gives -ENOMEM */
+    /* the most bytes of each scratch file, or 0. An event that needs more is left out and counted, or gives -ENOMEM */
     uint64_t scratch_most;
     /* KP_PART_BYTES for the temporary file's path while it exists, so that a signal handler can remove it. Or NULL */
     char *part;

@@ -73,8 +73,8 @@ int kp_opt_steps_or_all(const char *command, const char *text, long *first, long
 int kp_opt_time(const char *command, const char *flag, const char *text, int64_t *ns, bool *has);
 /* Returns as above where --from and --to were both given and --to is the earlier one. */
 int kp_opt_times_check(const char *command, bool are_both, int64_t from_ns, int64_t to_ns);
-/* Prints "usage: kprof NAME ..." and each option on stdout, on a terminal through a pager. Of a command
- * that is asked for its schema it prints nothing. Returns KP_EXIT_DONE. */
+/* Prints "usage: kprof NAME ..." and each option on stdout, on a terminal through a pager. It prints nothing for a
+ * command that is asked for its schema. Returns KP_EXIT_DONE. */
 int kp_cli_help(const char *command, const struct kp_opt *table);
 void kp_cli_help_short(void); /* from now on help has one line a flag */
 /* From here on kp_cli_help prints a page of docs/reference/commands (`kprof help --markdown COMMAND`). */
@@ -92,13 +92,13 @@ void kp_opt_name_of(const char *variable, char *out, size_t size);
 bool kp_cli_library(char *out, size_t size);
 int kp_cli_version(void); /* prints versions, commit and build id; the exit code */
 
-/* What a trace lacks, in the words of all commands. */
+/* The parts that a trace lacks, in the words of all commands. */
 #define KP_NEED_GPU "no work of a GPU in it"
 #define KP_NEED_MEMORY "no memory in it; record with --profile-memory"
 
 /* schema.c: the JSON Schema of what a command prints with --json */
 void kp_cli_schema(const char *command); /* prints it */
-/* Of commands that have no header. */
+/* For commands that have no header. */
 extern const struct kp_fields *const kp_config_schema,
     *const kp_doctor_schema, *const kp_events_schema, *const kp_path_schema, *const kp_recovered_schema,
                                                                                  *const kp_stacks_schema;

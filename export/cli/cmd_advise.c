@@ -32,7 +32,7 @@ static const struct kp_opt flags[] = {
     {"partial", 0, KP_OPT_FLAG, NULL, "judge what is there of a file that ends early", INTO(partial)},
     {0}};
 
-/* What the traces of one phase say together. */
+/* The findings of the traces of one phase together. */
 static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
 {
     struct kp_advised advised;
@@ -99,7 +99,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc ? kp_cli_fail("advise", "%s%s", why, is_torn ? "; --partial judges those" : "") : KP_EXIT_DONE;
 }
 
-/* What the others spend in collectives is the wait for a late rank: less of it needs no overlap. */
+/* The time that the others spend in collectives is the wait for a late rank: less of it needs no overlap. */
 static void ranks_print(const struct advise_command *command)
 {
     const struct kp_rankwaits *ranks = &command->ranks;

@@ -60,7 +60,7 @@ static void problems_put(struct kp_jsonout *j, const char *key, const struct kp_
     kp_jsonout_close(j, ']');
 }
 
-/* What has no value is null. "refused": the environment's value is bad, and the default holds. */
+/* A setting that has no value is null. "refused": the environment's value is bad, and the default holds. */
 #define CONFIG(F, IF) \
     F(VERSION, schema, 1) \
     F(LINES, settings, (setting, KP_SET_COUNT, &(struct setting){r, (int)i})) \

@@ -40,7 +40,7 @@ static const struct kp_opt flags[] = {
 
 /* ---- one process ---- */
 
-/* What a process answered. Texts that are asked for lie in `plain`, which a single answer cannot fill. */
+/* The answer of a process. Texts that are asked for lie in `plain`, which a single answer cannot fill. */
 struct ctl_answer {
     char text[8192], plain[2 * 8192];
     size_t used;

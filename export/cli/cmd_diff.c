@@ -116,7 +116,8 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc;
 }
 
-/* The exit code that --fail-above asks for. What cannot be told from noise fails, too; from the machine, not. */
+/* The exit code that --fail-above asks for. A change that cannot be told from noise fails as well; from the machine,
+ * not. */
 static int verdict_of(const struct diff_command *c)
 {
     const int verdict = c->diff.step.verdict;

@@ -160,7 +160,7 @@ static void cupti_rules_tell(uint32_t version)
     }
 }
 
-/* Without a driver, some CUPTI versions crash at this call, others return no version. */
+/* Some CUPTI versions crash at this call if there is no driver, others return no version. */
 static void cupti_version_check(const char *python, const char *library)
 {
     static const char script[] = "import ctypes,resource,sys\n"
@@ -174,7 +174,8 @@ static void cupti_version_check(const char *python, const char *library)
     else say("ok", "CUPTI: its version is unknown (some need a driver to tell it)");
 }
 
-/* Where preload/cupti/library/cupti_find.c looks: beside the libcudart that torch brings, then in the toolkit. */
+/* The places at which preload/cupti/library/cupti_find.c looks: beside the libcudart that torch brings, then in the
+ * toolkit. */
 static void cupti_check(const char *python)
 {
     static const char script[] =

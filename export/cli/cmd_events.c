@@ -226,7 +226,7 @@ static void category_see(struct event_listing *w, const struct kp_kineto_event *
     if (i == w->cat_count && i < CATS_MOST) w->cats[w->cat_count++] = e->cat;
 }
 
-/* Of events that have the name none may be at that time: then no other name is meant. */
+/* Events that have the name may all be at other times: then no other name is meant. */
 static int unnamed_tell(const struct event_listing *w, const char *path)
 {
     char meant[KP_NAMEGUESS_MOST + 24] = "";

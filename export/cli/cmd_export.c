@@ -34,7 +34,7 @@ static const struct kp_opt flags[] = {
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file", INTO(wish.json)},
     {0}};
 
-/* Without --format one spool is exported at a time. */
+/* One spool is exported at a time if there is no --format. */
 static int folder_refuse(const char *path)
 {
     struct kp_run_folder folder = {.path = path};

@@ -38,7 +38,7 @@ static int look(struct kp_hang *hang, const struct hang_command *c)
     return c->pid ? kp_where_ask_pid(hang, c->pid) : kp_where_ask_all(hang, c->target);
 }
 
-/* What ends between two looks tells that the job goes on. */
+/* An op that ends between two looks shows that the job goes on. */
 static int look_twice(struct kp_hang *before, struct kp_hang *now, const struct hang_command *c)
 {
     const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000L};
@@ -91,7 +91,7 @@ static int flame_put(const struct hang_command *c, const struct kp_hang *h, cons
     return KP_EXIT_DONE;
 }
 
-/* Of processes that are gone, or are on other machines, their files tell: "it was stuck at 2026-11-29 02:11:40: ". */
+/* The files of processes that are gone, or are on other machines, have it: "it was stuck at 2026-11-29 02:11:40: ". */
 static const char *when_text(const struct kp_hang *now, char *out, size_t bytes)
 {
     struct tm parts;

@@ -259,7 +259,7 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
     return rc;
 }
 
-/* What the trace says of the host's heap, to be freed; NULL: nothing. */
+/* The trace's text on the host's heap, to be freed; NULL: nothing. */
 static char *heap_text(const struct memory_command *m, const struct kp_trace_source *source,
                        const struct kp_kineto *trace)
 {
@@ -390,7 +390,7 @@ static int oom_show(struct memory_command *m, const char *path)
     return KP_EXIT_DONE;
 }
 
-/* Without a flag the name of OUT says what is written. */
+/* The name of OUT chooses the format if no flag does. */
 static void form_read(struct memory_command *m)
 {
     static const char *const endings[] = {[FORM_JSON] = "json", [FORM_SVG] = "svg", [FORM_HTML] = "html"};

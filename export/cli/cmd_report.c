@@ -37,7 +37,7 @@ struct kp_heldout { /* all zero: nothing is held */
     size_t bytes;
 };
 
-/* From here on stdout is held. Without memory it is not. */
+/* From here on stdout is held. It is not if there is no memory. */
 static void heldout_begin(struct kp_heldout *held)
 {
     FILE *const to = open_memstream(&held->text, &held->bytes);
@@ -253,7 +253,7 @@ static bool is_any_time(const struct report_command *r)
 
 static bool is_unasked(const struct report_command *r) { return is_any_time(r) && !r->choice.within; }
 
-/* Where the rows are of steps, or of other time that was asked for, what lies in no op is one of them. */
+/* If the rows are of steps, or of other time that was asked for, the time in no op is one of them. */
 static bool wants_gap(const struct report_command *r, const struct top_numbers *n)
 {
     if (r->choice.within) return false;
@@ -307,7 +307,7 @@ static void numbers_fini(struct top_numbers *n)
     kp_stepparts_fini(&n->parts);
 }
 
-/* Of a run with phases a row for each comes first; --phase shows the table of one. */
+/* A row for each phase of a run comes first; --phase shows the table of one. */
 static int numbers_show(struct report_command *r, const char *label, struct top_numbers *n, bool several)
 {
     const char *phase = kp_kineto_fact(n->top.trace, "kprof.phase");
@@ -326,7 +326,7 @@ static const char *kinds_unknown(const struct kp_summary *s)
     return s->is_uneven ? "whether the long steps hold an evaluation, take a prompt or wait: kprof advise" : NULL;
 }
 
-/* Asks `kprof advise` of these steps. Of other time that was asked for nothing is known. */
+/* Asks `kprof advise` of these steps. Nothing is known about other time that was asked for. */
 static void bound_find(struct top_numbers *n, const struct report_command *r, const struct kp_tree *tree)
 {
     struct kp_advice advice;
@@ -423,7 +423,7 @@ static bool is_phase_within(struct report_command *r, const struct kp_kineto *tr
     return r->is_within_phase = r->is_within_met = true;
 }
 
-/* What all traces together say. A job that stands is told first, and of it no rank as the last one. */
+/* The figures of all traces together. A job that stands is told first, and of it no rank as the last one. */
 static void together_print(struct report_command *r, struct kp_heldout *held)
 {
     struct kp_stuck_told first;
@@ -476,7 +476,7 @@ static int source_read(const struct report_command *r, const struct kp_trace_sou
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 
-/* What tells of long steps, as far as their pieces do. */
+/* The facts about long steps, as far as their pieces have them. */
 struct kinds_pieces {
     struct report_command *report; /* its stuck and ended */
     struct kp_evalpieces *evaluations;
@@ -590,7 +590,7 @@ static int whole_report(struct report_command *r, const char *label, bool severa
     return rc;
 }
 
-/* Of several traces of the phase that is asked for there is one table: they wait for one another. */
+/* Several traces of the phase that is asked for have one table: they wait for one another. */
 static bool is_to_wait(struct report_command *r, struct report_reading *in, bool several, bool is_phase)
 {
     if (!several || !(r->phase || is_phase) || r->json || in->is_torn) return false;

@@ -67,7 +67,7 @@ static const char *log_anchored(const char *value)
     return strcmp(value, "stderr") == 0 || strcmp(value, "none") == 0 ? value : path_anchored(value);
 }
 
-/* Where the library would refuse the whole path, the program has the relative one. */
+/* If the library would refuse the whole path, the program has the relative one. */
 static void folder_anchor(enum kp_config_index index, const char *value)
 {
     static struct kp_config tried; /* has room for texts */
@@ -204,7 +204,7 @@ static void heavy_tell(void)
                        "the stacks of ops alone, far cheaper");
 }
 
-/* What KPROF_EXPORT asks for beside a trace. */
+/* The files that KPROF_EXPORT asks for beside a trace. */
 static unsigned beside_wanted(const struct kp_config *config)
 {
     return config->on ? config->exports & KP_EXPORTS_BESIDE : 0;
@@ -239,7 +239,8 @@ static bool is_watched(const struct kp_config *config)
            interrupt.sa_handler != SIG_IGN;
 }
 
-/* What the terminal sends (Ctrl-C) reaches the program, too. What a process sends to kprof is meant for the program. */
+/* A signal of the terminal (Ctrl-C) reaches the program as well. A signal that a process sends to kprof is meant for
+ * the program. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;

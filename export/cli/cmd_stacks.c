@@ -124,7 +124,7 @@ static void torch_add(struct stacks_command *s, struct kp_tree *tree)
                    s->label);
 }
 
-/* What a user wants to see are the steps, or all of a phase, as in its report. What is left out is said. */
+/* A user wants to see the steps, or all of a phase, as in its report. The parts left out are named. */
 static void steps_show(struct stacks_command *s, const struct kp_chosen *chosen)
 {
     const size_t n = chosen->step_count;
@@ -277,7 +277,7 @@ static void small_fold(const struct stacks_command *s)
                is_bytes ? "MiB" : "ms");
 }
 
-/* What was asked for is in none of the traces. */
+/* The steps that were asked for are in none of the traces. */
 static int none_say(const struct stacks_command *s)
 {
     const char *const need = s->wall.metric == KP_WALL_GPU      ? KP_NEED_GPU
@@ -374,7 +374,7 @@ static int form_set(struct stacks_command *s, int flag)
     return KP_EXIT_DONE;
 }
 
-/* Without a flag the name of OUT says what is written. */
+/* The name of OUT chooses the format if no flag does. */
 static void form_read(struct stacks_command *s)
 {
     static const char *const endings[] = {[FORM_SVG] = "svg", [FORM_HTML] = "html", [FORM_JSON] = "json"};
@@ -382,7 +382,7 @@ static void form_read(struct stacks_command *s)
         s->form = (enum form)kp_outfile_form(s->out, endings, sizeof endings / sizeof *endings, s->form);
 }
 
-/* What --torch cannot do. KP_EXIT_USAGE: it was said. */
+/* The flags that --torch has no answer to. KP_EXIT_USAGE: it was said. */
 static int torch_check(const struct stacks_command *s)
 {
     if (!s->is_torch || (s->choice.first_step < 0 && !s->all_steps)) return KP_EXIT_DONE;

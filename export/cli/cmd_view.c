@@ -2,7 +2,7 @@
 /*
  * cmd_view.c - `kprof view`: traces on a terminal
  *
- * Of several, as those of a job's ranks, one is shown at a time. Keys lead to the others, which are read then.
+ * Several, as those of a job's ranks, are shown one at a time. Keys lead to the others, which are read then.
  */
 #include "export/cli/cli.h"
 
@@ -25,7 +25,7 @@
 static const struct kp_opt flags[] = {
     {"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace", KP_OPT_ALONE}, {0}};
 
-/* Where it is stuck, its steps are not judged. */
+/* If it is stuck, its steps are not judged. */
 static void stuck_note(struct kp_advised *a, const struct kp_trace_source *source)
 {
     struct kp_stuck stuck = {0};

@@ -172,8 +172,8 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
 }
 
 /*
- * Processes that left no trace: ranks that KPROF_RANKS leaves out, or all where nothing was recorded. Of several jobs
- * in the folder the last one counts.
+ * Processes that left no trace: ranks that KPROF_RANKS leaves out, or all where nothing was recorded. The last one
+ * counts if the folder has several jobs.
  */
 static void untraced_take(struct why_command *w)
 {
@@ -201,7 +201,7 @@ static void folder_of(char *out, size_t bytes, const char *path)
     else kp_path_folder(out, bytes, path);
 }
 
-/* Reads the files of KPROF_HANG that lie beside the traces. Without any trace they are all that is known. */
+/* Reads the files of KPROF_HANG that lie beside the traces. They are all that is known if there is no trace. */
 static void stood_find(struct kp_why *why, const char *folder)
 {
     struct kp_hang hang = {0};
@@ -218,7 +218,7 @@ static void stood_find(struct kp_why *why, const char *folder)
     kp_hang_fini(&hang);
 }
 
-/* What report and advise say of the same traces: they tell it where no file of KPROF_HANG does. */
+/* The judgement of report and advise on the same traces: they have it if no file of KPROF_HANG does. */
 static void stuck_find(struct why_command *w)
 {
     struct kp_stuck_told told;

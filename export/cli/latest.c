@@ -49,8 +49,8 @@ static const struct kp_found *newest_of_rank(const struct kp_run_folder *folder,
     return newest;
 }
 
-/* The newest file names the run. What started ranks and ran an op itself, as the parent of mp.spawn may, ends last: its
- * ranks are meant. */
+/* The newest file names the run. A program that started ranks and ran an op itself, as the parent of mp.spawn may, ends
+ * last: its ranks are meant. */
 static const struct kp_found *newest_of_run(struct kp_run_folder *folder)
 {
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
@@ -95,7 +95,7 @@ static bool killed_recover(const char *command, const struct kp_run_folder *fold
     return gone != 0;
 }
 
-/* What killed programs of this machine left of their control (KPROF_CONTROL). */
+/* The files that killed programs of this machine left of their control (KPROF_CONTROL). */
 static void leftovers_remove(const char *folder)
 {
     kp_ctlsocket_sweep(folder);
@@ -119,7 +119,7 @@ static int folder_read(const char *command, struct kp_run_folder *folder, unsign
     return rc;
 }
 
-/* What to know of a run that has no trace yet. */
+/* The facts about a run that has no trace yet. */
 static const char *spool_note(const struct kp_run_folder *folder, const struct kp_found *f, bool several)
 {
     static char note[4400];
@@ -288,7 +288,7 @@ static int parent_give(const char *command, struct kp_run_folder *folder, char *
     return one_give(program, paths);
 }
 
-/* Of a job of several ranks the newest trace of each; the files are sorted by rank and time. */
+/* The newest trace of each rank of a job; the files are sorted by rank and time. */
 static int ranks_give(const char *command, struct kp_run_folder *folder, char ***paths, bool with_rest)
 {
     int count = 0;

@@ -10,8 +10,8 @@ size_t kp_letters_columns(const char *text);
 const char *kp_letters_skip(const char *text, size_t columns);
 /*
  * Makes a text safe for a terminal. If it takes more than `most` columns, `dots` replace what lies between its first
- * `head` columns and the end that fits. Without room for the dots only the beginning stays. Returns `out`, which may
- * be `text`.
+ * `head` columns and the end that fits. Only the beginning stays if there is no room for the dots. Returns `out`, which
+ * may be `text`.
  */
 char *kp_letters_fit(char *out, size_t bytes, const char *text, size_t most, size_t head, const char *dots);
 void kp_letters_pad(FILE *out, const char *text, int width); /* a negative width: blanks come behind, as in printf */

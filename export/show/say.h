@@ -10,7 +10,7 @@ enum { KP_EXIT_DONE = 0, KP_EXIT_BAD_INPUT = 1, KP_EXIT_USAGE = 2 };
 void kp_cli_say(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "kprof NAME: message" on stderr; returns KP_EXIT_BAD_INPUT. */
 int kp_cli_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* What the errno of a file that is read, or that -o names, means and what to do: "Is a directory; ...". */
+/* The meaning of the errno of a file that is read, or that -o names, and what to do: "Is a directory; ...". */
 const char *kp_cli_read_why(int error);
 const char *kp_cli_write_why(int error);
 /* As kp_cli_fail, with a pointer to the help; returns KP_EXIT_USAGE. */

@@ -19,7 +19,7 @@ static void put(struct short_text *s, const char *from, size_t n)
     for (size_t i = 0; i < n && s->used + 1 < s->bytes; i++) s->out[s->used++] = from[i];
 }
 
-/* Where the list that begins here ends, behind its bracket. NULL: nowhere. */
+/* Returns the end of the list that begins here, behind its bracket. NULL: nowhere. */
 static const char *list_end(const char *at)
 {
     size_t depth = 0;

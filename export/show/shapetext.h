@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of both functions the text is never longer than `text`, and is cut at `bytes`. They return `out`. */
+/* The text of both functions is never longer than `text`, and is cut at `bytes`. They return `out`. */
 
 /*
  * "[[[3, 32], [3, 32]], []]" becomes "[2 x [3, 32], []]". A list that is long all the same becomes "148

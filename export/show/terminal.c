@@ -209,7 +209,7 @@ static void line_pass(struct passing *p)
     p->used = 0;
 }
 
-/* Without memory for a longer line it goes out in pieces. */
+/* If memory lacks for a longer line it goes out in pieces. */
 static void letter_keep(struct passing *p, char letter)
 {
     if (p->used + 2 > p->room) {

@@ -14,7 +14,8 @@
 void kp_terminal_begin(void);
 /* Writes what is left, waits for the pager, and gives both streams back. The exit of the process calls it, too. */
 void kp_terminal_end(void);
-/* As kp_terminal_begin, and stdout goes through $PAGER, else through less. Without a terminal or a pager: no change. */
+/* As kp_terminal_begin, and stdout goes through $PAGER, else through less. If there is no terminal or no pager: no
+ * change. */
 void kp_terminal_page(void);
 /* The columns of a stream's terminal: of the window, else $COLUMNS, else 80. 0: the stream passes no terminal. */
 size_t kp_terminal_columns(FILE *to);

@@ -23,9 +23,9 @@
 
 /*
  * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
- * another make all slower: all other findings are measured under them. What half of the steps have at least comes
- * before what few have: a run has more of the former, however long it was recorded. A compiler that has half of all
- * time comes with the former: the next size compiles again (decisions/195).
+ * another make all slower: all other findings are measured under them. A cost that half of the steps have at least
+ * comes before one that few have: a run has more of the former, however long it was recorded. A compiler that has half
+ * of all time comes with the former: the next size compiles again (decisions/195).
  */
 static int rank_of(const struct kp_finding *f)
 {
@@ -69,8 +69,8 @@ static void usual_make(struct kp_advice *out, const struct kp_step_split *splits
 }
 
 /*
- * Judges what every step has, without those that are long for a reason of their own. What costs by then was told of all
- * steps. `explained`: what rules before said better, of steps that are not long, too. False: none is long.
+ * Judges what every step has, without those that are long for a reason of their own. All that costs by then was charged
+ * to all steps. `explained`: what rules before said better, of steps that are not long, too. False: none is long.
  */
 static bool steady_judge(struct kp_costrules *x, uint32_t explained)
 {
@@ -106,7 +106,7 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
     return is_known;
 }
 
-/* Of steps of the host. */
+/* For steps of the host. */
 static void host_rules_judge(struct kp_costrules *x)
 {
     const uint32_t of_gpu = x->explained;
@@ -126,7 +126,7 @@ static void host_rules_judge(struct kp_costrules *x)
     kp_rules_parts(x);
 }
 
-/* Of steps of a GPU that its host is ahead of: by what the GPU does, whatever the host does meanwhile. */
+/* For steps of a GPU that its host is ahead of: by the GPU's work, whatever the host does meanwhile. */
 static void rules_judge(struct kp_costrules *x)
 {
     const bool is_of_host = !x->out->ahead || x->out->is_late;
@@ -228,7 +228,7 @@ static const char *lost_work(struct kp_costrules *x)
     return KP_TEXT("%s, so the GPU is busier than shown", text);
 }
 
-/* What lacks in what was recorded of whole steps. */
+/* The parts that lack in the recording of whole steps. */
 static const char *lost_of(struct kp_costrules *x)
 {
     const struct kp_kineto *const trace = x->tree->trace;
@@ -278,7 +278,7 @@ static void phases_tell(struct kp_costrules *x)
                 x->out->evaluated ? "; " : "", text, times.is_of_last ? "this phase's traces" : "this trace");
 }
 
-/* Of the time of a phase what lies in no step, also in none that is not whole. 0: the trace is of none. */
+/* The time of a phase that lies in no step, also in none that is not whole. 0: the trace is of none. */
 static int64_t outside_of_steps(const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_spans steps = {0};
@@ -294,7 +294,7 @@ static int64_t outside_of_steps(const struct kp_tree *tree, const struct kp_chos
     return outside;
 }
 
-/* Steps are judged. Of a validation by hand much may come behind its last step. */
+/* Steps are judged. A validation by hand may have much behind its last step. */
 static void outside_tell(struct kp_costrules *x)
 {
     const int64_t all = kp_spans_length(&x->chosen->spans, NULL), outside = outside_of_steps(x->tree, x->chosen);
@@ -342,7 +342,7 @@ static const char *host_without(const struct kp_costrules *x, double times)
                    host / 1e6, (host - longer) / 1e6);
 }
 
-/* What the recording itself costs, where that may be taken for the program's. */
+/* The cost of the recording itself, if it may be taken for the program's. */
 static const char *slowed_by(const struct kp_costrules *x)
 {
     const double times = times_as_long(x);
@@ -466,9 +466,9 @@ static void findings_settle(struct kp_costrules *x)
     const double much_ns = KP_SHARE_CRITICAL * out->step_ns;
     for (size_t i = 0; i < out->count; i++) {
         struct kp_finding *const f = &out->findings[i];
-        /* What streams do side by side may add up to more than the step: that is the most that it can cost. */
+        /* Streams may work side by side for longer than the step, in sum: that is the most that it can cost. */
         if (f->share > 1) f->step_ns /= f->share, f->share = 1;
-        /* What is critical is so in all of the time: where evaluations take most, in the steps without them. */
+        /* A critical share is one of all of the time: if evaluations take most, of the steps without them. */
         if (f->step_ns > 0 && out->evaluated_ns >= much_ns && f->step_ns < much_ns) f->is_critical = false;
         f->of.has_waits = f->step_ns > 0 && !(f->of.core_ns > 0) && is_crowded;
         f->share_of = kp_costrules_share_of(x, &f->of);

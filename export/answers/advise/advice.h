@@ -17,5 +17,5 @@ struct kp_advice_kinds {
     const char *evaluated, *prompts;
 };
 void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */
+/* The name of the steps, if they are guesses: "calls of a model"; NULL: they are none. */
 const char *kp_advice_guesses(const struct kp_kineto *trace);

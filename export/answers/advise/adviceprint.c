@@ -61,7 +61,7 @@ static const char *share_put(FILE *out, const char *before, double share, const 
     return ", ";
 }
 
-/* What TensorBoard's plugin and HolisticTraceAnalysis tell of a GPU. */
+/* The figures that TensorBoard's plugin and HolisticTraceAnalysis give of a GPU. */
 static void gpu_print(FILE *out, const struct kp_gpu_figures *gpu)
 {
     const char *before = share_put(out, "gpu      ", gpu->busy, "busy");

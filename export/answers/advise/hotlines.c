@@ -2,8 +2,8 @@
 /*
  * hotlines.c - which lines of the program, or operators, the steps, or a trace without steps, spend most time in
  *
- * Rules know some mistakes. What none of them knows, as a loop that copies weights, is in sight by its line: the rows
- * of kprof report --by line, each with what its backward takes. Without lines the operators are.
+ * Rules know some mistakes. A cost that none of them knows, as a loop that copies weights, is in sight by its line: the
+ * rows of kprof report --by line, each with the time of its backward. Operators stand for lines that were not recorded.
  */
 #include "export/answers/advise/hotlines.h"
 
@@ -27,8 +27,8 @@ KP_ORDER_DOWN(most_first, struct hot, ns)
 
 KP_ORDER(by_name, struct kp_top_row, name)
 
-/* Of a step, an optimizer or a loader: each is a part of a step, and told as that. So is a collective, which may run on
- * a thread beside the step's. */
+/* True if the row is a step, an optimizer or a loader: each is a part of a step, and is named as that. So is a
+ * collective, which may run on a thread beside the step's. */
 static bool is_part(const struct kp_kineto *trace, uint32_t name)
 {
     const char *const text = kp_kineto_text(trace, name);
@@ -66,7 +66,7 @@ static bool has_ops(const struct kp_tree *tree)
     return false;
 }
 
-/* `all_ns`: what the shares are of. Where several threads run steps at once, it is the time of all of these. */
+/* `all_ns`: what the shares are of. If several threads run steps at once, it is the time of all of these. */
 static const char *most_text(const struct kp_costrules *x, const struct hot *of, size_t count, double all_ns)
 {
     const double threads = x->out->steps && x->out->step_threads > 1 ? (double)x->out->step_threads : 1;

@@ -49,7 +49,7 @@ static bool has_part(const struct kp_steplist *list, int part)
     return false;
 }
 
-/* What makes a step longer, and is no fault of the program. */
+/* Things that make a step longer, and are no fault of the program. */
 static const char *remarks_of(const struct kp_steplist *list, size_t step, char *room, size_t bytes)
 {
     const double no_core_ns = list->no_core_ns[step];
@@ -64,7 +64,7 @@ static const char *remarks_of(const struct kp_steplist *list, size_t step, char 
 #define SPLIT t->splits[*r]
 #define PART(part) (double)SPLIT.part_ns[KP_SPLIT_##part]
 #define HAS(part) has_part(t, KP_SPLIT_##part)
-/* Of the host no op and loader runs at one time; of a GPU each part is what no earlier one covers. */
+/* On the host no op and loader runs at one time; on a GPU each part is the time that no earlier one covers. */
 /* clang-format off */
 #define COLUMNS(NUMBER, TEXT) \
     NUMBER(step, "step", NULL, COUNT, 10, true, (double)t->chosen->steps[*r].number) \

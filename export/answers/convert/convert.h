@@ -73,7 +73,7 @@ struct kp_cut_number {
     const char *key;
     int64_t value;
 };
-/* What is cut out: events that have a part in `spans`, as the file counts time. Settled. */
+/* The cut: events that have a part in `spans`, as the file counts time. Settled. */
 struct kp_cut {
     const struct kp_spans *spans;
     long first_step, last_step; /* other steps are left out; -1: none is */
@@ -86,8 +86,8 @@ struct kp_cut {
 typedef int (*kp_convert_fn)(void *context, const char *text, size_t bytes);
 
 /*
- * tracecut.c: writes the events of a cut, with everything in the file that is no event. Of an event that begins before
- * or ends after, the pieces inside are written, so times add up as `kprof report` adds up a part. Flows are kept whose
+ * tracecut.c: writes the events of a cut, with everything in the file that is no event. An event that begins before or
+ * ends after is written as its pieces inside, so times add up as `kprof report` adds up a part. Flows are kept whose
  * ends are all inside. It reads the text twice. `kept` gets the number of timed events. Returns 0 or -errno, with a
  * line in `why`.
  */

@@ -2,8 +2,8 @@
 /*
  * speedscope.c - writes a trace as a file of speedscope: a profile a thread, of frames that open and close
  *
- * speedscope demands that frames nest. Where a slice ends after the one it began in, as a range of torch.profiler's
- * after the call that opened it, it closes and opens again there, so all have their full times.
+ * speedscope demands that frames nest. If a slice ends after the one it began in, as a range of torch.profiler's after
+ * the call that opened it, it closes and opens again there, so all have their full times.
  *
  * The JSON is written by hand: names go on as the trace has them, escapes and all, and kp_jsonout would escape them
  * again.

@@ -267,7 +267,7 @@ int kp_sqlite_event(struct kp_sqlite *w, const struct kp_raw_event *e)
     return w->error;
 }
 
-/* What the file says before and after its events. */
+/* The text of the file before and after its events. */
 static void head_put(struct kp_sqlite *w)
 {
     struct kp_jsonvalue key, value, head = {w->head, w->head_bytes};

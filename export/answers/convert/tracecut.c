@@ -2,12 +2,12 @@
 /*
  * tracecut.c - writes a part of a trace as a trace of its own
  *
- * What a GPU does belongs to the part by the call that launched it, as in the profiler's own windows: it often runs
- * when the part is over. What it does in the part for earlier calls stays, too, shortened to the part: else the GPU
- * would look idle there. Where the trace has no such call, and for all else, the time decides.
+ * Work of a GPU belongs to the part by the call that launched it, as in the profiler's own windows: it often runs when
+ * the part is over. Work in the part for earlier calls stays as well, shortened to the part: else the GPU would look
+ * idle there. If the trace has no such call, and for all else, the time decides.
  *
- * What was open when a span begins comes first, the outer ones first: cut to the span they begin at one time, and may
- * last as long as what was inside of them.
+ * Events that were open when a span begins come first, the outer ones first: cut to the span they begin at one time,
+ * and may last as long as those inside of them.
  */
 #include "export/answers/convert/convert.h"
 

@@ -163,7 +163,7 @@ static bool step_pairs_tell(const struct kp_diff *d, const struct kp_diff_row *r
 
 static bool is_absent(const struct kp_diff_row *row, int side) { return !(row->count[side] > 0); }
 
-/* What is less is noise, however steady. */
+/* A smaller change is noise, however steady. */
 static double least_of(const struct kp_diff *d, const struct kp_diff_row *row)
 {
     return kp_diff_is_bytes(row->group) ? 0 : NOISE_OF_STEP * d->step.middle[KP_DIFF_A];

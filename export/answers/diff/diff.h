@@ -70,7 +70,7 @@ void kp_diff_batches_merge(struct kp_diff_batches *to, const struct kp_diff_batc
 /* The size that more than half of the calls have; 0: none, or no shapes. */
 int64_t kp_diff_batches_size(const struct kp_diff_batches *b);
 
-/* What the head says of a side. Texts are ids of kp_diff.strings, 0: unknown. */
+/* The head of a side. Texts are ids of kp_diff.strings, 0: unknown. */
 struct kp_diff_side {
     uint32_t program, torch, host, script;
     uint32_t *files;
@@ -128,14 +128,14 @@ double kp_diff_percent(const struct kp_diff *d);
 bool kp_diff_may_be_the_machine(const struct kp_diff *d);
 /* How long a step of a side waits for a core, ns: no more than the share that its thread waited of what it wanted. */
 double kp_diff_core_wait(const struct kp_diff *d, int side);
-/* Whether the change is no more than `percent`, or noise, without these waits, of which B has much. Of steps of a GPU:
- * false. */
+/* Whether the change is no more than `percent`, or noise, without these waits, of which B has much. False for steps of
+ * a GPU. */
 bool kp_diff_is_core_wait(const struct kp_diff *d, double percent);
 /* Whether waits for a core hide a change of the step: it is within the noise, and not without them. */
 bool kp_diff_is_hidden(const struct kp_diff *d);
 /* The change of the time a sample takes, in percent. False: the sides' batches are the same, or one is not known. */
 bool kp_diff_sample_percent(const struct kp_diff *d, double *percent);
-/* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */
+/* The row's part of the change of the step, or 0 where the step did not change. 0 for bytes. */
 double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row);
 static inline bool kp_diff_is_bytes(int group) { return group >= KP_DIFF_MEMORY; }
 /* difflines.c: the own line that changed most, as `of` did and beyond the noise; NULL: none, or no lines. */

@@ -199,7 +199,7 @@ static void steps_add(struct gathering *g)
     }
 }
 
-/* The time of a GPU that a step asked for, also after its end. What is left of the step is the rest. */
+/* The time of a GPU that a step asked for, also after its end. The other part of the step is the rest. */
 static void compute_add(struct gathering *g, struct kp_step_split *splits)
 {
     int64_t *asked = kp_kineto_room(g->chosen->step_count, sizeof *asked);

@@ -93,7 +93,7 @@ static struct own_lines lines_of(const struct kp_diff *d, int side)
 
 /* ---- meeting ---- */
 
-/* What a row has of one side. */
+/* The figures of a row on one side. */
 struct part {
     double *values, count;
     size_t capacity, filled;
@@ -209,7 +209,7 @@ static size_t function_end(const struct own_lines *all, size_t from)
     return end;
 }
 
-/* Of lines, or modules, that one side alone recorded, each would seem to have come or gone. */
+/* Lines, or modules, that one side alone recorded would each seem to have come or gone. */
 static bool is_of_one_side(const struct kp_diff *d, const struct kp_diff_row *row)
 {
     const struct kp_diff_side *const a = &d->sides[KP_DIFF_A], *const b = &d->sides[KP_DIFF_B];

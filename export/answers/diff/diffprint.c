@@ -176,8 +176,8 @@ static double without_waits(const struct kp_diff *d, int side)
     return d->step.middle[side] - kp_diff_core_wait(d, side);
 }
 
-/* Without these waits it is less than half as much, or the other way around. told: the change of what has `a` of A's
- * steps and `b` of B's, in percent. percent: what it is then. */
+/* It is less than half as much once these waits are taken out, or the other way around. told: the change of what has
+ * `a` of A's steps and `b` of B's, in percent. percent: what it is then. */
 static bool is_change_of_waits(const struct kp_diff *d, double told, double a, double b, double *percent)
 {
     const double of_a = without_waits(d, KP_DIFF_A) * a, of_b = without_waits(d, KP_DIFF_B) * b;

@@ -27,7 +27,7 @@ void kp_hang_frame_put(FILE *out, const struct kp_hang_frame *f)
     kp_plain_fmt(out, "%s:%ld %s", kp_path_base(f->file), f->line, f->function);
 }
 
-/* Without the folder of packages, which is the same for all of them. */
+/* Leaves out the folder of packages, which is the same for all of them. */
 static const char *file_short(const char *file)
 {
     static const char folder[] = "-packages/"; /* site-packages, dist-packages */
@@ -120,7 +120,7 @@ static bool may_be_orphaned(const struct kp_hang_child *c)
     return !works && !has_frame(&c->main, "threading.py", "join");
 }
 
-/* What is known of why it waits. */
+/* The facts about why it waits. */
 static void reason_say(FILE *out, const struct kp_hang_child *c)
 {
     const struct kp_hang_thread *const feeder = feeder_of(c);

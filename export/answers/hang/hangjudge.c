@@ -3,9 +3,9 @@
  * hangjudge.c - who waits for whom: ranks in a collective, and those that have not come
  *
  * A rank that is gone, or that a signal has stopped, is the cause before anything else. Ranks in a collective wait for
- * those that are in none. Where all are in one, but in different ones, the fewer have called another than the rest.
- * Where all are in one of one name, their lines tell whether it is one call, and how often each rank has called it. No
- * rank is accused by its number of calls, as ranks of other process groups have other numbers.
+ * those that are in none. If all are in one, but in different ones, the fewer have called another than the rest. If all
+ * are in one of one name, their lines show whether it is one call, and how often each rank has called it. No rank is
+ * accused by its number of calls, as ranks of other process groups have other numbers.
  */
 #include "export/answers/hang/hangjudge.h"
 
@@ -167,7 +167,7 @@ static bool accuse_state(struct judging *j, enum kp_hang_state state)
     return is_any;
 }
 
-/* Of those in a collective, the ones that are in another than most. False: all are in one. */
+/* Among those in a collective, the ones that are in another than most. False: all are in one. */
 static bool accuse_odd(struct judging *j)
 {
     const struct kp_hang *const h = j->hang;
@@ -270,7 +270,7 @@ static void line_put(FILE *out, const struct kp_hang_spot *s)
     kp_plain_fmt(out, " (%s:%ld %s)", kp_path_base(s->frame->file), s->frame->line, s->frame->function);
 }
 
-/* Of a group that is in step each rank calls it as often. Messages between two ranks are no such calls. */
+/* In a group that is in step each rank calls it as often. Messages between two ranks are no such calls. */
 static int number_compare(const struct kp_hang_spot *a, const struct kp_hang_spot *b)
 {
     return kp_commkinds_is_stage(a->within->name) ? -1 : a->within->begun != b->within->begun;

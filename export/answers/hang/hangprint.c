@@ -21,7 +21,7 @@ static void thread_print(FILE *out, const struct kp_hang_thread *t)
     kp_hang_frames_print(out, t);
 }
 
-/* What a process is doing beside its threads, as the end of its line. */
+/* The work of a process beside its threads, as the end of its line. */
 static void facts_print(FILE *out, const struct kp_hang_process *p)
 {
     struct kp_hang_spot spot;
@@ -54,7 +54,8 @@ void kp_hang_threads_print(FILE *out, const struct kp_hang_process *p)
     if (p->left_out) fprintf(out, "  %ld more thread%s\n", p->left_out, kp_units_s((size_t)p->left_out));
 }
 
-/* Of a process that is accused: its main thread, and those in code of the program, or that its exit waits for. */
+/* The threads of a process that is accused: its main thread, and those in code of the program, or that its exit waits
+ * for. */
 static void accused_print(FILE *out, const struct kp_hang_process *p)
 {
     struct kp_hang_spot spot;

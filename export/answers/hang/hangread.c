@@ -71,7 +71,7 @@ static void thread_read(struct source *s, struct kp_jsonvalue v, const char *num
     }
 }
 
-/* Of a process, or of a child. */
+/* The name of a process, or of a child. */
 static void threads_read(struct source *s, struct kp_jsonvalue object, struct kp_hang_thread **of, size_t *count,
                          size_t *capacity)
 {

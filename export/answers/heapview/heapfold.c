@@ -6,7 +6,8 @@
 
 #include "collector/base/sys/kp_path.h"
 
-/* By their beginnings, since compilers add endings (.lto_priv.0). Those that begin with Py are its in any module. */
+/* By their beginnings, since compilers add endings (.lto_priv.0). Functions that begin with Py are its in any
+ * module. */
 static const char *const calls[] = {"_PyEval_",
                                     "PyEval_",
                                     "_PyFunction_",

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * A call stack, from the innermost frame on. What the interpreter did itself there (it made a list, a dict) tells what
- * the block is, and stays. Further out its frames only say that Python called something.
+ * A call stack, from the innermost frame on. The interpreter's own work there (it made a list, a dict) shows the kind
+ * of the block, and stays. Further out its frames only say that Python called something.
  */
 struct kp_heapfold {
     bool is_all;   /* nothing is folded */

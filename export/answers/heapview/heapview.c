@@ -259,7 +259,7 @@ static const char *name_of(const struct view *v, const struct kp_place *place, c
     return out;
 }
 
-/* Without a place the text stays. */
+/* The text stays if there is no place. */
 static void places_print(const struct view *v, const struct kp_place *of, int n, const char *path, const char *text)
 {
     char name[NAME_BYTES];

@@ -53,7 +53,7 @@ void kp_arenaview_write(FILE *out, const struct kp_profile *profile, size_t from
 
 /* --- heapnames.c --- */
 
-/* Looks up functions and lines of all addresses. Those that are not found keep the file's own. */
+/* Looks up functions and lines of all addresses. Sites that are not found keep the file's own. */
 void kp_profile_name(struct kp_profile *p, const struct kp_places *places);
 /* A function's name as shown: demangled, and short. May be of `out`. */
 const char *kp_profile_plain(const struct kp_places *places, const char *mangled, char *out, size_t bytes);
@@ -74,7 +74,7 @@ const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, u
 
 /* --- heapleaks.c --- */
 
-/* What a call stack left in a step: blocks taken there, and kept. */
+/* The blocks of a call stack in a step: taken there, and kept. */
 struct kp_profile_leak {
     uint32_t site; /* index */
     uint32_t step; /* index in steps */
@@ -84,7 +84,7 @@ struct kp_profile_leak {
  * caller frees it. */
 struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from, size_t to, size_t *n);
 
-/* Of steps from index `from` to `to`: is it step 0, which has the start-up, among others? */
+/* True if steps from index `from` to `to` have step 0, which has the start-up, among others */
 bool kp_profile_is_startup(const struct kp_profile *p, size_t from, size_t to, size_t step);
 /* Did the arena come in these steps, but for the start-up, and is it still there? */
 bool kp_profile_is_arena_growth(const struct kp_profile *p, size_t from, size_t to, const struct kp_profile_arena *a);

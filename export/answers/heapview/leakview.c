@@ -33,8 +33,8 @@ struct leaks_folded { /* what is one row */
 
 static bool is_startup(const struct leaks *l, size_t step) { return kp_profile_is_startup(l->p, l->from, l->to, step); }
 
-/* The last step's index. What comes behind the program's last whole step has a number, too: it left far fewer blocks,
- * and the step before it has what was in use at the end. */
+/* The last step's index. The part behind the program's last whole step has a number as well: it left far fewer blocks,
+ * and the step before it has the bytes in use at the end. */
 static size_t last_from(const struct leaks *l)
 {
     const size_t last = l->p->steps_n ? l->p->steps_n - 1 : 0;
@@ -70,7 +70,7 @@ static void leaks_fold(struct leaks_folded *to, const struct kp_profile_leak *of
     to->blocks += of->blocks;
 }
 
-/* Sums of each call stack. What the start-up and the last step have is no growth: it goes into `start` and `last`. */
+/* Sums of each call stack. Blocks of the start-up and the last step are no growth: they go into `start` and `last`. */
 static struct leaking *leaking_list(const struct leaks *l, const struct kp_profile_leak *of, size_t n, size_t *all,
                                     struct leaks_folded *start, struct leaks_folded *last)
 {
@@ -101,7 +101,7 @@ static void folded_row(const struct leaks *l, const struct leaks_folded *f, cons
             kp_units_s(f->stacks), step);
 }
 
-/* What was left behind the last step is in its row. */
+/* Blocks that were left behind the last step are in its row. */
 static void last_row(const struct leaks *l, struct leaks_folded *f)
 {
     f->step = last_from(l);

@@ -377,7 +377,7 @@ static void step_add(struct kp_memview *view, int64_t from_ns, int64_t to_ns, lo
     *KP_KINETO_NEXT(view->steps, view->step_count, view->step_capacity) = (struct kp_mem_step){from_ns, to_ns, number};
 }
 
-/* Without ProfilerStep#, a step ends where a step of the optimizer that counts ends. */
+/* If there is no ProfilerStep#, a step ends where a step of the optimizer that counts ends. */
 static void steps_of_optimizers(struct kp_memview *view)
 {
     const struct kp_kineto *trace = view->tree->trace;

@@ -26,7 +26,7 @@ enum kp_mem_category {
     KP_MEM_CATEGORIES
 };
 
-/* Where in the program something happened: indices of nodes in the tree, -1 for none. */
+/* The place in the program of an event: indices of nodes in the tree, -1 for none. */
 struct kp_mem_place {
     int32_t op, top;   /* innermost and outermost op */
     int32_t leaf;      /* the outermost that has a schema or is an autograd node: one step of torch's data flow */
@@ -155,7 +155,8 @@ struct kp_mem_groups {
 void kp_mem_groups_live(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t at_ns);
 /* Makes one row of those that read the same: two lines of a library that one of the program's calls. */
 void kp_mem_groups_alike(struct kp_mem_groups *groups, const struct kp_memview *view);
-/* What was allocated in a time, freed since or not, by the op that asked for it. They have no category. */
+/* The blocks that were allocated in a time, freed since or not, by the op that asked for them. They have no
+ * category. */
 void kp_mem_groups_taken(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t from_ns,
                          int64_t to_ns);
 /* Gathers blocks from steps before the last that outlive the last step. Keeps the rows of at least two steps and of

@@ -303,7 +303,7 @@ static size_t states_each(const struct kp_memview *view, const struct size_rows 
     return best;
 }
 
-/* Where more blocks of a size are left than `each` for a parameter, the others are the model's buffers. */
+/* If more blocks of a size are left than `each` for a parameter, the others are the model's buffers. */
 static void states_mark(struct kp_memview *view, const struct size_rows *s, const struct same_size *z, size_t each)
 {
     size_t left = states_most(view, s, z);
@@ -372,8 +372,9 @@ static int64_t files_bytes(const struct kp_memview *view, const struct size_rows
     return bytes;
 }
 
-/* What fits no gradient and is as large as all gradients, with a file's head: the weights, mapped from their file or
- * files (safetensors, torch.load(mmap=True)). Then blocks of before with a gradient's size are the optimizer's. */
+/* A block that fits no gradient and is as large as all gradients, with a file's head: the weights, mapped from their
+ * file or files (safetensors, torch.load(mmap=True)). Then blocks of before with a gradient's size are the
+ * optimizer's. */
 static bool files_mark(struct kp_memview *view, const struct size_rows *s, int64_t gradients, bool with_states)
 {
     if (gradients < FILE_LEAST) return false;
@@ -415,7 +416,7 @@ static bool do_most_find(const struct fitting *f)
 
 /*
  * A parameter has a gradient of its size. In a window that saw the model, or knows what was there before, the gradients
- * find their parameters. Where most do not, the parameters are not seen, and what fits is a batch or a label.
+ * find their parameters. If most do not, the parameters are not seen, and a block that fits is a batch or a label.
  */
 static void parameters_find(struct kp_memview *view, const struct optimizer_spans *optimizers, struct size_rows *s)
 {

@@ -92,7 +92,7 @@ struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *c, int64_t fro
 
 /* ---- which time is shown ---- */
 
-/* Without ProfilerStep# the first step has the program's start in it. */
+/* If there is no ProfilerStep# the first step has the program's start in it. */
 static size_t first_whole(const struct kp_memview *view)
 {
     return view->step_count && strcmp(view->step_source, "ProfilerStep") != 0;

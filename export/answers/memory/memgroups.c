@@ -118,7 +118,7 @@ void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, 
     groups_merge(g);
 }
 
-/* What a row of live blocks shows, but for its numbers. */
+/* The text of a row of live blocks, but for its numbers. */
 static uint64_t shown_key(const struct kp_memview *view, const struct kp_mem_group *row)
 {
     char text[1024], place[512];

@@ -41,7 +41,7 @@ static void shapes_put(FILE *out, const char *text, size_t width)
     else fprintf(out, "%.*s%s%*s", (int)kept, text, tail, (int)(width - kept - (sizeof tail - 1)), "");
 }
 
-/* Where memory is taken comes first: a terminal cuts what is behind it. */
+/* The place that takes memory comes first: a terminal cuts the text behind it. */
 static void place_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, size_t width)
 {
     char place[PLACE_BYTES], more[24];
@@ -283,7 +283,7 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
     }
 }
 
-/* What another recording would show, in the words of kprof report. */
+/* The option that another recording needs, in the words of kprof report. */
 static void missing_put(FILE *out, const struct kp_kineto *trace)
 {
     const bool no_shapes = !trace->record_shapes, no_lines = !trace->has_stacks && !trace->with_stack;

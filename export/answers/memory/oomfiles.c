@@ -36,7 +36,7 @@ bool kp_oomfile_read(struct kp_oom *out, const char *path, const char **why)
 
 static int is_oom_name(const struct dirent *entry) { return kp_oomfile_is(entry->d_name); }
 
-/* What stands behind the time: the host, the rank and the process. */
+/* The text behind the time: the host, the rank and the process. */
 static const char *process_of(const char *name)
 {
     const char *const dash = strchr(name + 4, '-');

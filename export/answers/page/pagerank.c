@@ -76,7 +76,7 @@ struct verdict {
     const struct kp_rankwait *late; /* NULL: none, or the job stands */
 };
 
-/* What each trace waited for others. */
+/* The time that each trace waited for others. */
 static void waits_put(struct kp_jsonout *j, const char *key, const struct kp_rankwaits *ranks)
 {
     kp_jsonout_open(j, key, '[');
@@ -113,7 +113,7 @@ struct said { /* of a rank: it is late, or waited */
     F(SOME, longer_by, kp_page_longer_text(room, sizeof room, &r->longer))
 KP_FIELDS(said, struct said, SAID)
 
-/* What they say of the findings of steps that are long by communication. */
+/* Their words on the findings of steps that are long by communication. */
 static void longer_put(struct kp_jsonout *j, const struct kp_rankwaits *ranks)
 {
     for (size_t i = 0; i < ranks->asked_count; i++) {

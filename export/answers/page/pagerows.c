@@ -103,7 +103,7 @@ static void step_take(void *context, size_t step, const struct kp_top *top)
     }
 }
 
-/* Where the rows of each step begin, and the last ones end. */
+/* The places at which the rows of each step begin, and the last ones end. */
 static void steps_put(struct step_rows *s, enum kp_top_by by, const char *key)
 {
     kp_jsonout_open(s->head, key, '[');

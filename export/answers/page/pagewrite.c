@@ -41,7 +41,7 @@ void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const struct kp_stuck_to
     fputs("})();\n</script>\n</body>\n</html>\n", out);
 }
 
-/* What the page says at once is a block of its own, which the columns do not hold up. */
+/* The part that the page shows at once is a block of its own, which the columns do not hold up. */
 static int page_put(struct kp_page *page, struct kp_tree *tree, const char *label, struct kp_rankwaits *ranks,
                     FILE *out)
 {

@@ -3,8 +3,8 @@
  * lastwords.c - what a program did when a signal ended it: the op that was open, its line, since when, and its memory;
  *               when an exception did: its line
  *
- * What was open lasts to the trace's end, which is the last thing that the program's own clock saw: up to a second
- * before. `kprof run` noted when the process was gone, and the most memory that it had.
+ * An op that was open lasts to the trace's end, which is the last thing that the program's own clock saw: up to a
+ * second before. `kprof run` noted when the process was gone, and the most memory that it had.
  */
 #include "export/answers/ranks/lastwords.h"
 

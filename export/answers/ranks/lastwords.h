@@ -15,7 +15,7 @@ enum { KP_LASTWORDS_BYTES = 1024 };
  * "; it ran no operator for its last 59.2 s (after ..)". "": the trace has no step, or is whole.
  * Behind "ended by ValueError": " at train.py:18 main, after step 19", or without a step its line alone;
  * with KPROF_ON_OOM also "; the host ran out of memory: ..".
- * Without a parent that saw the end the time is "at least", up to what was written last. Returns `out`.
+ * If no parent saw the end the time is "at least", up to the last write. Returns `out`.
  */
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /*

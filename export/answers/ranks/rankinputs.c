@@ -2,8 +2,8 @@
 /*
  * rankinputs.c - why a rank has more to do in ops: it calls them more often, or its inputs are larger
  *
- * The nth call of an op in a step is the same call on every rank: ranks run one program. Of each input of such a call
- * the numbers that its tensors have are compared. Weights are equal, so the first one that differs tells the data.
+ * The nth call of an op in a step is the same call on every rank: ranks run one program. The numbers of the tensors of
+ * each input of such a call are compared. Weights are equal, so the first one that differs tells the data.
  */
 #include <stdio.h>
 #include <stdlib.h>

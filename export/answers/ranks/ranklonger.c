@@ -64,7 +64,7 @@ static const struct kp_rankstep *step_of(const struct kp_rankwait *row, long num
     return NULL;
 }
 
-/* What the others have more than usual in a step that lasts so much longer. */
+/* The time that the others have more than usual in a step that lasts so much longer. */
 static void step_take(struct ranklonger_seeking *s, const struct kp_longer_step *longer)
 {
     double most = 0;

@@ -2,9 +2,9 @@
 /*
  * rankmatch.c - finds which collectives of several ranks are one
  *
- * A process group's name, its members and a number in it tell that. Where a trace has no group, as over gloo, it is the
+ * A process group's name, its members and a number in it tell that. If a trace has no group, as over gloo, it is the
  * name, the sizes, the step, and how many of these the step had before. Ranks of one machine must meet in it then: a
- * rank leaves no all-reduce before the last one has entered. Where they do not, the groups are smaller than the job.
+ * rank leaves no all-reduce before the last one has entered. If they do not, the groups are smaller than the job.
  */
 #include "export/answers/ranks/rankwaits.h"
 
@@ -14,7 +14,7 @@
 #include "collector/base/kp_order.h"
 #include "export/read/store/qsort.h"
 
-/* What is in no set: a rank's step has more of them than another's; or groups that cannot be told apart. */
+/* Collectives in no set: a rank's step has more of them than another's; or groups that cannot be told apart. */
 enum { PART_UNEVEN = INT32_MAX, PART_UNTOLD = INT32_MAX - 1 };
 #define MEET_SLACK_NS 100000 /* clocks of one machine, and the ends of ranges */
 
@@ -192,7 +192,7 @@ static void sets_add(struct kp_rankwaits *w, const struct ranks_met *m, size_t f
     }
 }
 
-/* Those of one kind and number in their steps. */
+/* Collectives of one kind and number in their steps. */
 static void kind_settle(struct kp_rankwaits *w, size_t from, size_t to)
 {
     struct ranks_met m = met_make(w, from, to);

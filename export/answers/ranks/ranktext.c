@@ -84,7 +84,7 @@ const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwa
     return out;
 }
 
-/* What is not compared, and why. */
+/* The steps that are not compared, and why. */
 static void left_print(FILE *out, const struct kp_rankwaits *w)
 {
     if (w->partial && w->matched)

@@ -72,7 +72,7 @@ static bool do_all_meet(const char *name)
     return false;
 }
 
-/* What it is on every rank: by its group where the file has one, else by its name and size. */
+/* Its identity on every rank: by its group if the file has one, else by its name and size. */
 static uint32_t kind_of(struct kp_rankwaits *w, const struct kp_kineto *t, const struct kp_kineto_event *e,
                         const struct kp_kineto_work *work)
 {
@@ -116,7 +116,7 @@ static void collective_add(struct kp_rankwaits *w, const struct kp_tree *tree, c
     *KP_KINETO_NEXT(w->of, w->count, w->capacity) = one;
 }
 
-/* Where its steps' time goes, to compare it with that of the others. */
+/* The parts of its steps' time, to compare them with those of the others. */
 static void parts_add(struct kp_rankwait *row, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_summary s;
@@ -144,7 +144,7 @@ static void place_add(struct kp_rankwait *row, struct kp_rankplace place)
     if (place.name) *KP_KINETO_NEXT(row->places, row->place_count, row->place_capacity) = place;
 }
 
-/* What collectives take is the wait for other ranks. */
+/* The time of collectives is the wait for other ranks. */
 static void places_add(struct kp_rankwait *row, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const double least_ns = PLACE_LEAST * (double)kp_spans_length(&chosen->in_steps, NULL);
@@ -244,7 +244,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
 KP_ORDER(rank_order, struct kp_rankwait, rank)
 KP_ORDER(set_order, struct kp_rankset, start_ns)
 
-/* What made a rank late: the set in which it waited longest in its step, and for whom. */
+/* The reason that a rank was late: the set in which it waited longest in its step, and for whom. */
 struct delay {
     const struct kp_rankset *set;
     long step;
@@ -252,7 +252,7 @@ struct delay {
     uint32_t culprit;
 };
 
-/* Of a set: who came last, and what each of the others waits. */
+/* The last rank of a set, and the wait of each of the others. */
 static void set_count(struct kp_rankwaits *w, struct kp_rankset *set)
 {
     for (size_t i = set->from; i < set->to; i++)
@@ -403,7 +403,7 @@ static int more_tell(char *out, size_t bytes, const struct kp_rankwaits *w, cons
                            best->is_backward ? KP_TOP_BACKWARD_OF : "", best->name, place.own, place.others, s);
 }
 
-/* What it has to do more of: in ops, or on a GPU, where the host's time tells little. */
+/* The work that it has more of: in ops, or on a GPU, where the host's time tells little. */
 static void inputs_tell(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late,
                         const struct more *part)
 {
@@ -437,7 +437,7 @@ const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *w)
 
 bool kp_rankwaits_lack(const struct kp_rankwaits *w) { return w->lacking > 0; }
 
-/* What it did and waited for by itself, on a core or asleep; at least what it computed. */
+/* Its own work and waits, on a core or asleep; at least the time it computed. */
 static int64_t own_ns(const struct kp_rankwait *row)
 {
     const int64_t ns = row->steps_ns - row->spent_ns - row->core_waited_ns;
@@ -446,7 +446,7 @@ static int64_t own_ns(const struct kp_rankwait *row)
 
 /*
  * Had it no core for half of what others waited for it, and neither computed more than they nor was otherwise busy or
- * asleep for half of that? Without more of its own it is late by chance: the next time another one is.
+ * asleep for half of that? A rank that has not more of its own is late by chance: the next time another one is.
  */
 static bool is_late_for_core(const struct kp_rankwaits *w, const struct kp_rankwait *late)
 {

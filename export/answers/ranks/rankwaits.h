@@ -3,8 +3,8 @@
  * rankwaits.h - which rank of a job the others wait for
  *
  * Which collectives are one, rankmatch.c says. The rank that came last spends the shortest time in it: that is the
- * transfer. What the others spend more, they wait. Where the last one came late since it waited for a rank of another
- * group in that step, that rank is to blame.
+ * transfer. The time that the others spend more is their wait. If the last one came late since it waited for a rank of
+ * another group in that step, that rank is to blame.
  */
 #pragma once
 
@@ -130,10 +130,10 @@ const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *waits);
 const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
 /* Settled: that rank, where this one waits for it at least half of the time in collectives; or NULL. */
 const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);
-/* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
+/* The share of a rank's time in the collectives that every rank has, in which it waits for others, 0 to 1. */
 double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
 enum { KP_RANKCAUSE_BYTES = 1024 };
-/* Of the rank that is late alone: says which part of its steps is longer than the others' by most, and at which line
+/* For the rank that is late alone: says which part of its steps is longer than the others' by most, and at which line
  * or op: "it spends ...". False: none is, or another rank is late, or none. */
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* The line or op that it names; NULL: none. */
@@ -148,7 +148,7 @@ struct kp_rankkept {
 };
 /* In which steps that rank waits for the late one. */
 struct kp_rankkept kp_rankwaits_kept_steps(const struct kp_rankwaits *waits, long rank);
-/* What a rank's time in collectives mostly is. */
+/* The part of a rank's time in collectives that is largest. */
 enum kp_rankwait_kind {
     KP_RANKWAIT_UNTOLD, /* the traces do not tell */
     KP_RANKWAIT_LATE,   /* a wait for the one rank that is late (kp_rankwaits_awaited) */

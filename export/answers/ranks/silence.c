@@ -2,8 +2,9 @@
 /*
  * silence.c - what a process did last, and whether it has run no operator for far longer than any of its steps
  *
- * A trace of a process that runs, or that was killed, ends when it was read, or when the process was seen last. What is
- * open then has no end in the file. A silence is no stand by itself: the program may compute without torch, or rest.
+ * A trace of a process that runs, or that was killed, ends when it was read, or when the process was seen last. An op
+ * that is open then has no end in the file. A silence is no stand by itself: the program may compute without torch, or
+ * rest.
  */
 #include "export/answers/ranks/silence.h"
 

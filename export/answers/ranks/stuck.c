@@ -2,8 +2,8 @@
 /*
  * stuck.c - finds a job that stands: a collective, an op or a loader is open for longer than any step took
  *
- * A trace of a process that runs, or that was killed, ends when it was read, or when the process was seen last. What is
- * open then has no end in the file.
+ * A trace of a process that runs, or that was killed, ends when it was read, or when the process was seen last. An op
+ * that is open then has no end in the file.
  */
 #include "export/answers/ranks/stuck.h"
 
@@ -39,7 +39,7 @@ static const char *collective_line(const struct kp_tree *tree, int64_t node)
     return kp_deed_line(tree, (size_t)op);
 }
 
-/* Counts the batches that the steps took. Of steps whose numbers have gaps nothing is kept. */
+/* Counts the batches that the steps took. Nothing is kept of steps whose numbers have gaps. */
 static void batches_count(struct kp_stuckrank *r, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const size_t count = chosen->step_count;

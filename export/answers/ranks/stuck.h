@@ -44,7 +44,7 @@ struct kp_stuck_told {
 /* Looks at the end of a trace. `chosen`: its steps. `stood`: what its file of KPROF_HANG says of that end, or NULL. */
 void kp_stuck_add(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen,
                   const char *stood);
-/* Where the trace lies that was added last, and whether its program runs. */
+/* The path of the trace that was added last, and whether its program runs. */
 void kp_stuck_lead(struct kp_stuck *stuck, const char *path, bool is_running);
 /*
  * The process of no job that runs, and has run no op for far longer than any step. Its trace does not say whether it

@@ -2,12 +2,12 @@
 /*
  * why.c - why a job ended: the rank that went first, and those that followed
  *
- * A launcher ends the ranks that are left by SIGTERM, so such a rank is no cause where another went by itself. Of the
- * others one whose exception says that another rank was gone is no cause either. Of those that are left the one whose
- * last op or step ended first is: the rest went on until they missed it. Where a process wrote before it ended that it
- * stands (KPROF_HANG), and did nothing more, that is the cause of all ends. Where the others waited in a collective
- * until it took too long, the rank that did not come to it is the cause, whatever ended that one. Where a launcher
- * started all ranks once more (torchrun --max-restarts), only the last ranks tell why the job ended.
+ * A launcher ends the ranks that are left by SIGTERM, so such a rank is no cause where another went by itself. Among
+ * the others one whose exception says that another rank was gone is no cause either. Among the rest the one whose last
+ * op or step ended first is: the others went on until they missed it. If a process wrote before it ended that it stands
+ * (KPROF_HANG), and did nothing more, that is the cause of all ends. If the others waited in a collective until it took
+ * too long, the rank that did not come to it is the cause, whatever ended that one. If a launcher started all ranks
+ * once more (torchrun --max-restarts), only the last ranks show why the job ended.
  */
 #include "export/answers/ranks/why.h"
 
@@ -37,8 +37,8 @@ static bool is_collective(const struct kp_tree *tree, size_t i)
 }
 
 /*
- * When the process did something last. What was open has no end, and is the last that it did. DDP begins a collective
- * within an op of autograd, which ends behind it.
+ * When the process did something last. An op that was open has no end, and is the last that it did. DDP begins a
+ * collective within an op of autograd, which ends behind it.
  */
 static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
 {
@@ -59,7 +59,7 @@ static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
     out->has_waited |= has_begun_one;
 }
 
-/* Of a ring without steps it is not known: it has lost its first collectives. */
+/* It is not known for a ring without steps, which has lost its first collectives. */
 static void came_look(struct kp_why_end *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_why_came *const came = &out->came;
@@ -126,7 +126,7 @@ static bool is_of_person(const char *by)
     return false;
 }
 
-/* What the trace does not say as the end's cause: what the launcher was told, else the program's own exit status. */
+/* The end's cause that the trace does not have: the launcher's word, else the program's own exit status. */
 static bool told_put(struct kp_kineto *trace, const char *by)
 {
     const char *const status = kp_kineto_fact(trace, "kprof.exit_status");
@@ -383,7 +383,7 @@ static bool is_bare_abort(const char *how)
            *behind != '(';
 }
 
-/* What sends such a signal, that a program handles where it expects it; NULL: known by its name. */
+/* The sender of such a signal, that a program handles where it expects it; NULL: known by its name. */
 static const char *sender_of(const char *how)
 {
     static const struct {
@@ -432,7 +432,7 @@ static const char *when_word(const struct kp_why *why, const struct kp_why_end *
     return e->is_bad ? "then " : "";
 }
 
-/* A line each from that one on. Where the last ranks ended by themselves, for those before a restart alone. */
+/* A line each from that one on. If the last ranks ended by themselves, for those before a restart alone. */
 static void ends_print(FILE *out, const struct kp_why *why, size_t from, bool is_good)
 {
     for (size_t i = from; i < why->count; i++) {

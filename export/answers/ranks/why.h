@@ -47,7 +47,7 @@ struct kp_why { /* all zero: empty */
     char now[KP_WHY_STOOD_BYTES];   /* it runs: "it is stuck: ..", or how long it has been silent; "": it goes on */
     char oom[KP_WHY_OOM_BYTES];     /* the first that did not end by itself was out of memory; "": it was not */
 };
-/* What is known of a process beside its trace. */
+/* The facts about a process beside its trace. */
 struct kp_why_known {
     bool is_running;
     const char *by;  /* its launcher was told so: "SIGSEGV", "exit status 3"; NULL: not known */

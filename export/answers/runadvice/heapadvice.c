@@ -50,7 +50,7 @@ static struct leaving leaving_of(const struct kp_profile *p, const struct kp_pro
                             .row_bytes = leak->bytes};
 }
 
-/* What steps from `from` to `to` left, a row a place, the largest first. The caller frees it. */
+/* The blocks that steps from `from` to `to` left, a row a place, the largest first. The caller frees it. */
 static struct leaving *leaving_list(const struct kp_profile *p, size_t from, size_t to, size_t *count)
 {
     size_t n;

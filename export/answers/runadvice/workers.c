@@ -32,7 +32,7 @@ enum { TEXT_BYTES = 512 };
 #define IDLE_WORKERS \
     "the present ones wait for work. The cost is handing batches over (queue, pickling, waking a process). "
 
-/* What a worker's own trace tells of its time. */
+/* The times that a worker's own trace has. */
 struct worker {
     struct kp_kineto *trace;
     struct kp_tree tree;
@@ -101,7 +101,7 @@ static bool is_loop(const struct kp_tree *tree, int32_t node)
     return is_call(tree, node, "data/_utils/worker.py(", "_worker_loop");
 }
 
-/* What waits for work is in the loop itself: a queue that an item asks is not. */
+/* A call that waits for work is in the loop itself: a queue that an item asks is not. */
 static void idle_find(struct worker *w)
 {
     const struct kp_tree *const tree = &w->tree;
@@ -195,7 +195,7 @@ static const char *cheaper_text(const struct worker *w, char *room, size_t bytes
     return room;
 }
 
-/* What a step waits for its workers. */
+/* The time that a step waits for its workers. */
 static double waited_ns(struct kp_advised *a) { return finding_of(&a->advice)->step_ns; }
 
 /* Cores that the training takes while it does not wait for its workers: at most its threads. */
@@ -365,7 +365,7 @@ static void uneven_tell(FILE *out, struct kp_advised *a, const struct kp_idlenes
                "more workers need not help. Or even out what items cost: shuffle them, cache the slow ones.");
 }
 
-/* Workers that wait for work have nothing to share. Others that wait leave the cores to more of them. Those that
+/* Workers that wait for work have nothing to share. Others that wait leave the cores to more of them. Items that
  * compute take the cores from one another. */
 static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, struct kp_run_folder *folder)
 {

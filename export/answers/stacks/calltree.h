@@ -37,7 +37,7 @@ void kp_calltree_count_rest(struct kp_calltree *tree);
 size_t kp_calltree_count(const struct kp_calltree *tree); /* places, the root among them; a parent comes first */
 uint32_t kp_calltree_parent(const struct kp_calltree *tree, uint32_t place);
 const char *kp_calltree_name(const struct kp_calltree *tree, uint32_t place);
-/* What kp_calltree_fold() did. */
+/* The result of kp_calltree_fold(). */
 struct kp_calltree_folded {
     size_t paths;  /* fewer; what they cost stands at their callers */
     int64_t below; /* each was less */

@@ -40,7 +40,7 @@ static bool is_import(const char *name, const char *end)
     return name < end && (*name == '<' || (*name >= 'A' && *name <= 'Z'));
 }
 
-/* What a frame of a call stack, or a Python call, is part of. */
+/* The part that a frame of a call stack, or a Python call, belongs to. */
 static enum kp_part frame_part(const char *frame, size_t bytes)
 {
     static const char *const starters[] = {"backward", "grad", "_make_grads", NULL};
@@ -65,7 +65,7 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
     return KP_PART_OTHER;
 }
 
-/* What a Python frame is where a closure is looked for. The first two say nothing: other code ran it for them. */
+/* The kind of a Python frame where a closure is looked for. The first two say nothing: other code ran it for them. */
 enum frame_of { OF_UNKNOWN, OF_MACHINE, OF_CONTEXT, OF_TORCH, OF_OPTIMIZER, OF_PROGRAM };
 static enum frame_of frame_of(const char *frame, size_t bytes)
 {
@@ -117,7 +117,7 @@ static uint8_t text_part(struct part_finding *f, uint32_t text)
     return (uint8_t)(f->of_stack[text] - 1);
 }
 
-/* What a Python call is, found once for each name. */
+/* The kind of a Python call, found once for each name. */
 static enum frame_of call_of(struct part_finding *f, size_t call)
 {
     const uint32_t id = kp_tree_event(f->tree, call)->name;
@@ -155,7 +155,7 @@ static enum kp_part range_part(uint32_t is)
     return is & KP_NAME_LOADER ? KP_PART_LOADING : is & KP_NAME_OPTIMIZER ? KP_PART_OPTIMIZER : KP_PART_OTHER;
 }
 
-/* What a node is by itself: a part, or'ed with IN_CLOSURE. */
+/* The kind of a node by itself: a part, or'ed with IN_CLOSURE. */
 static uint8_t own_part(struct part_finding *f, size_t node)
 {
     const struct kp_kineto_event *e = kp_tree_event(f->tree, node);
@@ -185,7 +185,7 @@ static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
         }
 }
 
-/* Do frames tell the part? Of ops alone those of forward are known by their backward. */
+/* Do frames tell the part? If ops are alone, those of forward are known by their backward. */
 static bool has_frames(const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
@@ -193,8 +193,8 @@ static bool has_frames(const struct kp_tree *tree)
     return false;
 }
 
-/* Ops without a backward (masks, indices) that lie between two of forward, with nothing else there. Those between
- * forward and backward are of the same function as both. */
+/* Ops without a backward (masks, indices) that lie between two of forward, with nothing else there. Ops between forward
+ * and backward are of the same function as both. */
 struct forward_between {
     uint64_t thread; /* of the last forward op */
     bool is_open;
@@ -223,8 +223,8 @@ static void between_take(struct forward_between *b, const struct kp_tree *tree, 
     }
 }
 
-/* Without frames what a forward pass computes between its ops would count as other. Nodes come in the order of time,
- * and backward's may be of another thread. */
+/* If there were no frames, the time of a forward pass between its ops would count as other. Nodes come in the order of
+ * time, and backward's may be of another thread. */
 static void forward_fill(const struct kp_tree *tree, uint8_t *parts)
 {
     struct forward_between b = {.is_open = false};
@@ -251,7 +251,7 @@ enum kp_workerframe kp_eventpart_worker(const struct kp_tree *tree, size_t node)
     return parent >= 0 && workerframe_of(tree, (size_t)parent) == KP_WORKERFRAME_TAKES ? is : KP_WORKERFRAME_NONE;
 }
 
-/* Of a worker: it was forked in any part, and its wait for work is none. */
+/* For a worker: it was forked in any part, and its wait for work is none. */
 static bool is_apart(const struct kp_tree *tree, size_t node)
 {
     const enum kp_workerframe is = kp_eventpart_worker(tree, node);

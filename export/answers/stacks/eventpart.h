@@ -12,5 +12,5 @@
  * that waits for work is in none.
  */
 void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts);
-/* What a Python call is of a worker's. KP_WORKERFRAME_GET: the worker waits for work in it. */
+/* The kind of a Python call of a worker's. KP_WORKERFRAME_GET: the worker waits for work in it. */
 enum kp_workerframe kp_eventpart_worker(const struct kp_tree *tree, size_t node);

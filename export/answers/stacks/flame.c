@@ -118,7 +118,7 @@ static enum kp_flame_kind kind_of(const char *name)
     return KP_FLAME_OP;
 }
 
-/* What a box's colours say: the part that its root names, and a shade of its name's own. */
+/* The meaning of a box's colours: the part that its root names, and a shade of its name's own. */
 static struct kp_flame_colour colour_of(const struct kp_flame *f, uint32_t i, const uint8_t *parts)
 {
     const char *name = f->boxes[i].name;

@@ -2,7 +2,7 @@
 /*
  * flamepage.c - writes the SVG of a flame graph: its head, legend, colours and boxes
  *
- * Without a script it is a picture of 1200 units that fits its window's width. The script (flame.js, flamefile.js)
+ * If scripts do not run it is a picture of 1200 units that fits its window's width. The script (flame.js, flamefile.js)
  * lays it out for the window, so that letters keep their size.
  */
 #include "export/answers/stacks/flamepage.h"
@@ -48,7 +48,7 @@ static void colours_put(FILE *out, unsigned part, unsigned kind, unsigned shade)
     fputs(")", out);
 }
 
-/* What is no browser may know no light-dark(): it takes the first colour. */
+/* A program that is no browser may know no light-dark(): it takes the first colour. */
 void kp_flamepage_colours(FILE *out)
 {
     for (unsigned part = 0; part < KP_PARTS; part++) {

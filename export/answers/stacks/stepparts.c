@@ -79,7 +79,7 @@ static int64_t part_ns(const struct kp_parts_sum *s, enum kp_part part, bool on_
     return rest > 0 ? rest : 0;
 }
 
-/* Of a trace that was cut to one thread the passes are not in the file: their time would be "other". */
+/* A trace that was cut to one thread has no passes in it: their time would be "other". */
 static bool has_passes(const struct kp_stepparts *p)
 {
     const int64_t passes = p->all.host_ns[KP_PART_FORWARD] + p->all.host_ns[KP_PART_BACKWARD];
@@ -127,7 +127,7 @@ static const char *part_text(const struct kp_stepparts *p, enum kp_part part)
     return part == KP_PART_OTHER && !kp_stepparts_has_forward(p) ? "forward and other" : kp_part_name(part);
 }
 
-/* In tenths of a percent. What rounding leaves is the largest part's, so they are 100.0 % together. */
+/* In tenths of a percent. The rest of rounding is the largest part's, so they are 100.0 % together. */
 static void tenths_make(long of[KP_STEPPARTS_SHOWN], const struct kp_parts_sum *s, bool on_gpu)
 {
     const int64_t whole = whole_ns(s, on_gpu);
@@ -142,7 +142,7 @@ static void tenths_make(long of[KP_STEPPARTS_SHOWN], const struct kp_parts_sum *
     of[most] += 1000 - sum;
 }
 
-/* Of the last part, "other". */
+/* The last part's, "other". */
 static size_t between_put(char *out, size_t bytes, const struct kp_parts_sum *s)
 {
     const double percent = 100 * (double)s->between_ns / (double)whole_ns(s, false);

@@ -26,8 +26,8 @@ bool kp_stepparts_has(const struct kp_stepparts *parts);
 bool kp_stepparts_has_gpu(const struct kp_stepparts *parts); /* and a GPU worked in them */
 /* A backward pass has a forward one, which files before 2021 do not tell: it is then part of "other". */
 bool kp_stepparts_has_forward(const struct kp_stepparts *parts);
-/* The parts in the order in which they are shown. What of the steps is in no part, as a moment between two pieces of a
- * trace, is "other". Threads beside the main one have none. */
+/* The parts in the order in which they are shown. Time of the steps that is in no part, as a moment between two pieces
+ * of a trace, is "other". Threads beside the main one have none. */
 enum { KP_STEPPARTS_SHOWN = 5 };
 extern const enum kp_part kp_stepparts_order[KP_STEPPARTS_SHOWN];
 /* Nanoseconds of the host by part, in that order, of one of parts->each. They add up to the step. */
@@ -35,8 +35,8 @@ void kp_stepparts_row(int64_t row[KP_STEPPARTS_SHOWN], const struct kp_parts_sum
 int64_t kp_stepparts_ns(const struct kp_stepparts *parts, enum kp_part part, bool on_gpu); /* of all steps */
 /*
  * Writes "forward 47.1 %, backward 39.2 %, optimizer 9.3 %, other 4.4 % (3.1 % in gaps between these)": 100.0 %
- * together, of the steps that are usual (usualsteps.h). The host's text says how many are not. Where no Python calls
- * are recorded, the time between two parts is Python's, of either.
+ * together, of the steps that are usual (usualsteps.h). The host's text says how many are not. If no Python calls are
+ * recorded, the time between two parts is Python's, of either.
  */
 const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts *parts, bool on_gpu);
 /* Twenty letters: each is a twentieth of a usual step, and the part's first letter. */

@@ -25,7 +25,7 @@ static void spans_join(struct kp_spans *into, const struct kp_spans *spans)
     kp_spans_settle(into);
 }
 
-/* What the main thread was in as the piece before ended may lie in that one's last step. */
+/* The call that the main thread was in as the piece before ended may lie in that one's last step. */
 static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_wallpieces *const p = context;

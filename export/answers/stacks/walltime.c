@@ -117,7 +117,7 @@ static uint32_t between_place(struct wall *w, uint32_t a, uint32_t b)
     return *place;
 }
 
-/* Where an op's frames end that no other op called. */
+/* The place at which an op's frames end that no other op called. */
 static uint32_t frames_for(struct wall *w, uint32_t node, uint32_t base)
 {
     const int32_t forward = w->options->at_forward ? w->tree->nodes[node].forward : -1;
@@ -228,7 +228,7 @@ static bool has_ended(const void *moment, const void *ns)
     return ((const struct moment *)moment)->to <= *(const int64_t *)ns;
 }
 
-/* Gives a wait to what autograd's threads did in it. What is left is `idle`'s: backward between two of their ops. */
+/* Gives a wait to what autograd's threads did in it. The rest is `idle`'s: backward between two of their ops. */
 static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, uint32_t idle)
 {
     int64_t now = wait->from;
@@ -477,7 +477,7 @@ static void sweep(struct wall *w, const struct kp_walllane *lane, enum use use)
 
 KP_ORDER2(moment_order, struct moment, from, node)
 
-/* Of autograd's threads that run at once, the one that began first counts. */
+/* If several of autograd's threads run at once, the one that began first counts. */
 static void busy_settle(struct moments *busy)
 {
     size_t kept = 0;

@@ -38,7 +38,7 @@ struct kp_wall_told {
     bool has_frames;    /* the trace has Python calls or call stacks */
     bool is_unfit;      /* of a piece: the sums of pieces are not those of the whole */
 };
-/* What a piece takes over from those before it. Pieces tell time and frames alone, and no memory. */
+/* The state that a piece takes over from those before it. Pieces tell time and frames alone, and no memory. */
 struct kp_wall_seam *kp_wall_seam_open(void);
 void kp_wall_seam_close(struct kp_wall_seam *seam);
 /* The sums of all pieces, with the rest or without. */
@@ -47,7 +47,7 @@ void kp_wall_seam_sums(const struct kp_wall_seam *seam, bool with_rest, struct k
 void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
                  struct kp_wall_told *told);
 
-/* Where a moment lies, which is told in place of a place. */
+/* The name of a moment's place, which stands in place of a place. */
 enum kp_wall_where {
     KP_WALL_HOST,
     KP_WALL_GAP, /* the same, of KP_PART_OTHER: no op ran, and no Python function is known that did */

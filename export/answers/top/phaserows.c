@@ -71,7 +71,7 @@ struct phases { /* of which each row has a share */
 KP_COLUMNS(columns, COLUMNS)
 /* clang-format on */
 
-/* What a schedule records is no share of the run. */
+/* The time that a schedule records is no share of the run. */
 static void times_print(FILE *out, const struct kp_phaserows *rows)
 {
     char text[2048], remarks[256];

@@ -3,7 +3,7 @@
  * slowest.c - what the slowest hundredth of many calls, or steps, has more than the others
  *
  * Each has rows of its own (kp_top_each_step). The place is the row that takes most more in the mean of the slowest
- * than in the mean of the others. Where shapes were recorded, an op of other shapes is another row.
+ * than in the mean of the others. If shapes were recorded, an op of other shapes is another row.
  */
 #include "export/answers/top/toprows.h"
 
@@ -112,7 +112,7 @@ static void place_tell(struct kp_slowest *out, const struct slowest_finding *f)
     }
 }
 
-/* What the slowest steps waited for a core more than the others. Of calls no trace tells it. */
+/* The time that the slowest steps waited for a core more than the others. No trace has it of calls. */
 static void no_core_find(struct kp_slowest *out, const struct kp_tree *tree, const struct slowest_finding *f)
 {
     double *const waits = kp_kineto_room(out->of + 1, sizeof *waits);

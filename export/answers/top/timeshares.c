@@ -4,7 +4,7 @@
  *
  * At each moment the host loads data, else runs an op on some thread, else is in a collective, else none of these. Ops
  * that communicate (_c10d_functional::wait_tensor) are collectives, also inside of other ops.
- * That last part is Python, or a thread that sleeps. What loads data is the range that torch's DataLoader marks.
+ * That last part is Python, or a thread that sleeps. The range that torch's DataLoader marks loads data.
  */
 #include "export/answers/top/timeshares.h"
 
@@ -194,7 +194,7 @@ static bool are_steps_uneven(const struct kp_chosen *chosen, const double *waits
     return are;
 }
 
-/* Without its waits many a step is long still, as where batches grow: the mean may be near the median then. */
+/* Many a step is long still without its waits, as if batches grow: the mean may be near the median then. */
 static bool has_long_ones(const struct kp_chosen *chosen, const double *waits)
 {
     double *const lengths = kp_kineto_room(chosen->step_count + 1, sizeof *lengths);
@@ -275,7 +275,7 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
     free(lengths);
 }
 
-/* Of the machine's cores, those of one rank: one at least, as it cannot run on less. */
+/* One rank's share of the machine's cores: one at least, as it cannot run on less. */
 static long cores_share(long cores, long ranks)
 {
     const long of = ranks > 1 ? ranks : 1;
@@ -325,8 +325,8 @@ static long wanted_by_guess(const struct kp_threads *t, long spare)
     return ran > cores_share(t->cores + spare, t->ranks) + hardly_ran ? share : 0;
 }
 
-/* Where the number of torch's own is known, others are its pool no more than they are many. With OMP_NUM_THREADS set
- * so low libraries have no pool either: they are gloo's, Ray's or a loader's, and setting it again changes nothing. */
+/* If the number of torch's own is known, others are its pool no more than they are many. With OMP_NUM_THREADS set so
+ * low libraries have no pool either: they are gloo's, Ray's or a loader's, and setting it again changes nothing. */
 long kp_threads_wanted(const struct kp_threads *t, bool has_gpu)
 {
     const long share = cores_share(t->cores, t->ranks), spare = has_gpu ? t->cores / 2 + 1 : 0;
@@ -353,7 +353,7 @@ long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu)
     if (had > 0 && waited < FIGHT_LEAST) return 0;
     const struct kp_threads threads = kp_threads_of(trace);
     const double others = (double)kp_kineto_number(trace, "kprof.core_others_us");
-    /* Those of gloo and of a loader run often, and for next to nothing. */
+    /* Threads of gloo and of a loader run often, and for next to nothing. */
     if (had > 0 && others > 0 && others < POOL_LEAST * had && kp_threads_are_of_others(&threads)) return 0;
     return kp_threads_wanted(&threads, has_gpu);
 }

@@ -50,7 +50,7 @@ struct kp_summary {
 };
 
 /*
- * Of the time in which the thread of the steps wanted a core, the share that it had none, 0 to 1; 0: not in the file.
+ * The share of the time in which the thread of the steps wanted a core that it had none, 0 to 1; 0: not in the file.
  * Other programs have the cores then, a container's limit keeps them, or the program has more threads than cores.
  */
 double kp_summary_core_waited(const struct kp_kineto *trace);
@@ -67,8 +67,8 @@ double kp_summary_core_waited(const struct kp_kineto *trace);
 bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns);
 /*
  * How long other threads of the program had a core meanwhile, if that is a quarter as long as the thread of the steps
- * had one, and they are no pool of torch's; 0: not so, or not in the file. Where torch shares ops, so long at least:
- * what its threads had at most is left out.
+ * had one, and they are no pool of torch's; 0: not so, or not in the file. If torch shares ops, so long at least: the
+ * most that its threads had is left out.
  */
 int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace);
 /* The same, if that is little, too: beside the recorder's own, which are left out. */
@@ -76,7 +76,7 @@ int64_t kp_summary_others_ns(const struct kp_kineto *trace);
 /* The median of a step before the window, of so many in which nothing was recorded; 0: not in the file. */
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
 #define KP_BARE_MUCH 1.05 /* recorded steps that last no more times as long differ by less than steps do anyway */
-/* What a trace says of threads; 0: not in the file, or not set. */
+/* The facts that a trace has about threads; 0: not in the file, or not set. */
 struct kp_threads {
     long cores, busy, omp, ranks; /* busy: that ran; omp: OMP_NUM_THREADS; ranks: on the machine */
     long torch;                   /* with which torch computes an op in the thread of the steps */
@@ -93,7 +93,7 @@ bool kp_threads_are_of_others(const struct kp_threads *threads);
 long kp_threads_wanted(const struct kp_threads *threads, bool has_gpu);
 /* The same of a trace; 0 also where its thread of the steps hardly waited for a core. */
 long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu);
-/* Of steps that are some of all, and hold waits together with others: looks at all steps for these. */
+/* For steps that are some of all, and hold waits together with others: looks at all steps for these. */
 void kp_summary_no_core(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /*
  * The threads are no more than the cores, and others have these: each op that they share waits for the slowest. False

@@ -56,8 +56,8 @@ static char *row_line(const struct kp_top *top, const struct kp_top_row *row, ch
     return out;
 }
 
-/* Makes a text safe, and shortens it to `most` letters: its end or, of a path, its begin becomes "...". What stands
- * before a path stays. */
+/* Makes a text safe, and shortens it to `most` letters: its end or, of a path, its begin becomes "...". The text before
+ * a path stays. */
 static char *text_fit(char *text, size_t bytes, int most, bool keep_end)
 {
     const bool is_backward = keep_end && strncmp(text, KP_TOP_BACKWARD_OF, sizeof KP_TOP_BACKWARD_OF - 1) == 0;
@@ -84,7 +84,7 @@ static char *name_whole(const struct kp_top *top, const struct kp_top_row *row, 
     return out;
 }
 
-/* Where a name begins to differ from those of the table that would be cut to the same; 0: none would. */
+/* The byte at which a name begins to differ from those of the table that would be cut to the same; 0: none would. */
 static size_t differs_at(const struct kp_top_report *r, const char *name, size_t most)
 {
     char other[NAME_BYTES];

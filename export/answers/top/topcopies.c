@@ -8,7 +8,7 @@
 #include "export/show/plain.h"
 #include "export/read/store/qsort.h"
 
-/* What CUPTI calls a copy: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)". */
+/* CUPTI's names of copies: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)". */
 struct copies {
     char what[24];   /* "HtoD"; "fill" */
     char memory[24]; /* of the host: "pageable", "pinned"; "": of a device alone, or not told */

@@ -59,7 +59,7 @@ static void left_out_print(FILE *out, const struct kp_top_report *r)
     kp_plain_fmt(out, " (%zu call%s of other functions of that name are left out: %s)", calls, kp_units_s(calls), file);
 }
 
-/* What a server's user asks of it. Of a few calls they tell no more than the least and the most. */
+/* The figures that a server's user asks for. For a few calls they say no more than the least and the most. */
 static void percentiles_print(FILE *out, const char *before, struct kp_percentiles p, const char *after)
 {
     if (p.count < PERCENTILES_LEAST) return;
@@ -233,7 +233,7 @@ static bool calls_print(FILE *out, const struct kp_top_report *r)
     return false;
 }
 
-/* What would have counted steps. */
+/* The thing that would have counted steps. */
 static void hint_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_partsteps *parts = &r->chosen->parts;
@@ -264,7 +264,7 @@ static void mean_print(FILE *out, int64_t mean_ns, int64_t median_ns)
     if (llabs(mean_ns - median_ns) > median_ns / 10) fprintf(out, "mean %s; ", kp_units_ms((double)mean_ns));
 }
 
-/* Of a schedule nothing else tells how much of the run the other phases take. */
+/* Nothing else says how much of the run the other phases of a schedule take. */
 static void phases_print(FILE *out, const struct kp_top_report *r)
 {
     struct kp_phasetimes times;
@@ -295,7 +295,7 @@ static void runs_print(FILE *out, const struct kp_top_report *r)
             runs->has_parts ? ", without the phases inside it" : "");
 }
 
-/* What the slowest hundredth has more: a mean or a median says nothing of it. */
+/* The time that the slowest hundredth has more: a mean or a median says nothing of it. */
 static void slowest_print(FILE *out, const struct kp_top_report *r)
 {
     char text[KP_SLOWEST_BYTES];
@@ -362,7 +362,7 @@ static void bare_print(FILE *out, const struct kp_top_report *r)
         kp_units_ms((double)s->bare_ns), s->bare_steps, times);
 }
 
-/* Of a function that is known from stacks alone only its ops are, so their time is no wall time. */
+/* A function that is known from stacks alone has only its ops, so their time is no wall time. */
 static void wall_print(FILE *out, const struct kp_top_report *r)
 {
     const char *const of = !r->choice->within ? ": wall time " : r->chosen->is_by_stacks ? "ops      " : "wall     ";
@@ -523,7 +523,7 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
     else no_gpu_print(out, r);
 }
 
-/* What of a step that trains is for what. The host hands work to a GPU, and does not wait for it. */
+/* The uses of a step's time in training. The host hands work to a GPU, and does not wait for it. */
 static void parts_of_step_print(FILE *out, const struct kp_top_report *r)
 {
     char text[240], bar[KP_STEPPARTS_BAR + 1];
@@ -569,7 +569,7 @@ static void machine_print(FILE *out, const struct kp_summary *s)
                 : "");
 }
 
-/* Where they cost as much as a finding of kprof advise. */
+/* If they cost as much as a finding of kprof advise. */
 static void faults_print(FILE *out, const struct kp_top_report *r)
 {
     struct kp_pagefaults f;
@@ -626,7 +626,7 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, ". This is %s.\n", kp_ended_recorded(recorded, sizeof recorded, r->top->trace));
 }
 
-/* Of a program that went on, or ended by itself. */
+/* For a program that went on, or ended by itself. */
 static void last_part_print(FILE *out, const struct kp_top_report *r)
 {
     const bool is_kept = kp_ended_is_kept(r->top->trace), is_part = kp_ended_is_last_part(r->top->trace);

@@ -52,7 +52,7 @@ KP_FIELDS(steps, struct kp_top_report, STEPS)
     F(MS, no_core_more_ms, r->slowest->no_core_ns)
 KP_FIELDS(slowest, struct kp_top_report, SLOWEST)
 
-/* What was asked for by its name; rows_of says whether calls outside of whole steps are left out. */
+/* The calls that were asked for by name; rows_of says whether calls outside of whole steps are left out. */
 #define HAS_CALLS r->chosen->within_calls
 #define WITHIN(F, IF) \
     F(TEXT, name, r->choice->within) \
@@ -149,7 +149,7 @@ struct topjson_row {
     const struct kp_top_row *row;
 };
 
-/* What the program calls a module, beside torch.profiler's name. */
+/* The program's name of a module, beside torch.profiler's name. */
 static void path_put(struct kp_jsonout *j, const char *key, const struct topjson_row *r)
 {
     struct kp_frametext text = {0};

@@ -63,7 +63,7 @@ static bool is_of_nobody(const struct kp_top *top, const struct kp_top_row *row)
     return kp_top_is_by_place(top) && !row->name;
 }
 
-/* What runs there holds all the rest, once for each thread: that total tells nothing. */
+/* The call that runs there holds all the rest, once for each thread: that total says nothing. */
 static void total_drop(struct kp_top_cost *cost)
 {
     cost->total_ns = cost->self_ns;

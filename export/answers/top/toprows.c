@@ -39,7 +39,7 @@ struct node_bytes {
     int64_t cpu, device;
 };
 
-/* What a node costs inside the chosen time, and inside its steps. Count 1: it begins there. */
+/* The cost of a node inside the chosen time, and inside its steps. Count 1: it begins there. */
 struct cost {
     struct kp_top_cost all, steps;
 };
@@ -101,7 +101,7 @@ static int64_t whole_ns(const struct kp_tree *tree, const struct kp_node *node)
     return node->end_ns - node->start_ns + (kp_kineto_has_before(e) ? e->number : 0);
 }
 
-/* What counts as a whole where the node begins. */
+/* The whole that counts at the node's begin. */
 static void begun_add(const struct building *b, size_t i, struct cost *out)
 {
     struct kp_values values = {0};
@@ -306,7 +306,7 @@ static void share_add(struct kp_top *top, const struct kp_top_share *share)
     }
 }
 
-/* Of equals the first by name counts. */
+/* The first by name counts among equals. */
 static bool is_line_better(const struct kp_top *top, const struct kp_top_share *share, const struct kp_top_share *than)
 {
     if (share->self_ns < than->self_ns || share->self_ns > than->self_ns) return share->self_ns > than->self_ns;
@@ -410,7 +410,7 @@ static void node_add(struct building *b, size_t i)
                                              on_gpu ? cost.steps.gpu_self_ns : cost.steps.self_ns});
 }
 
-/* What of the time that was chosen no node of the host covers. */
+/* The chosen time that no node of the host covers. */
 static void gap_find(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_spans covered = {0};
@@ -445,7 +445,7 @@ static void top_begin(struct kp_top *out, const struct kp_tree *tree, const stru
     out->steps = chosen->step_count;
 }
 
-/* Where calls of Python were recorded, the one that waits for a range has its time, and the line of that. */
+/* If calls of Python were recorded, the one that waits for a range has its time, and the line of that. */
 static void starts_find(struct building *b)
 {
     for (size_t i = 0; i < b->tree->count; i++)
@@ -501,7 +501,7 @@ struct step_nodes {
     size_t *first;
 };
 
-/* Where steps are calls of one thread, so are their nodes. */
+/* If steps are calls of one thread, so are their nodes. */
 static bool is_of_thread(const struct building *b, const struct kp_node *node)
 {
     const int32_t asker = node->on_device ? node->call : (int32_t)(node - b->tree->nodes);

@@ -34,7 +34,8 @@ struct kp_top_cost {
 
 struct kp_top_row {
     uint32_t name, shapes; /* string ids */
-    /* Of the own line with the most self time, 0: none. By kernel: of the op. By line: of the line that calls it */
+    /* The number of the own line with the most self time, 0: none. By kernel: of the op. By line: of the line that
+     * calls it */
     uint32_t line;
     uint32_t lines;           /* how many own lines, ops, or lines that call it */
     double line_ns;           /* that self time, on a GPU its work */
@@ -47,7 +48,7 @@ struct kp_top_row {
         begun_ns; /* by place: of the self time of `steps`, what a backend of collectives works or waits; of one tree */
     double begun_alone_ns; /* of that, what runs beside nothing else (kp_commstarts_alone) */
 };
-/* What the ops of one line have in one row. */
+/* The figures of the ops of one line in one row. */
 struct kp_top_share {
     uint32_t row, line;
     bool is_backward;
@@ -121,7 +122,7 @@ struct kp_slowest {
     uint32_t line;     /* its own line; or 0 */
     bool is_backward;
 };
-/* Of the calls that are asked for by name, else of the steps. */
+/* The number of calls that are asked for by name, else of the steps. */
 void kp_slowest_find(struct kp_slowest *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 enum { KP_SLOWEST_BYTES = 640 };
 /* "6 of 600 calls take 38.4 ms or longer, 37.1 ms more than the others; 35.2 ms of that is aten::addmm, at ..."; ""
@@ -132,7 +133,7 @@ char *kp_slowest_text(char *out, size_t bytes, const struct kp_slowest *slowest,
 /* ---- topmodules.c ---- */
 
 /*
- * Of rows by module: puts the backward of a module into its row. A row's total then has forward and backward, also of
+ * For rows by module: puts the backward of a module into its row. A row's total then has forward and backward, also of
  * the modules inside of it. By class it then makes one row of all modules of a class. Before ordering; nothing can be
  * added any more. Other rows stay.
  */

@@ -19,7 +19,7 @@ static void lines_lead(FILE *out, size_t rows, const struct kp_top *top)
     }
 }
 
-/* Of a program that leaves all to a library (a Trainer), one line calls every op. */
+/* If a program leaves all to a library (a Trainer), one line calls every op. */
 enum { ROWS_OF_ONE_LINE = 5 };
 static void library_lead(FILE *out, size_t rows, const struct kp_top *top)
 {

@@ -70,5 +70,5 @@ struct kp_table_options {
         .row_limit = 100, .name_width = 55, .shapes_width = 80, .source_width = 75 \
     }
 
-/* Sorts the rows by sort_by, if set, and prints them. Without rows it prints nothing. -EINVAL: unknown key. */
+/* Sorts the rows by sort_by, if set, and prints them. It prints nothing if there are no rows. -EINVAL: unknown key. */
 int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_options *options);

@@ -52,8 +52,8 @@ void kp_view_tab_fini(struct kp_view_tab *tab);
 
 /* Writes a cell's text: "12.34 ms", "1.5 MiB", "1,234", "12.3 %". */
 const char *kp_view_cell(char *out, size_t bytes, enum kp_view_kind kind, double value);
-/* Copies as much of `text` as has `columns` on a terminal, with ".." where it is cut. Returns the columns used. Without
- * `utf8` letters beyond ASCII become '?'. */
+/* Copies as much of `text` as has `columns` on a terminal, with ".." where it is cut. Returns the columns used. Letters
+ * beyond ASCII become '?' unless `utf8`. */
 size_t kp_view_cut(char *out, size_t bytes, const char *text, size_t columns, bool utf8);
 
 /* ---- what the tabs have ---- */

@@ -44,7 +44,7 @@ static int row_order(const void *a, const void *b, void *context)
     return (x > y) - (x < y);
 }
 
-/* Adds the rows from `first` on, and those below the open ones. Without recursion: paths may be hundreds deep. */
+/* Adds the rows from `first` on, and those below the open ones. There is no recursion: paths may be hundreds deep. */
 static void rows_show(struct kp_view_tab *tab)
 {
     int32_t *open = NULL;

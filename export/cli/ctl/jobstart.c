@@ -310,7 +310,7 @@ void kp_jobstart_sweep(const char *dir)
     folder_close(&j);
 }
 
-/* One command at a time. Where the file system has no locks, a call that changes is another's. */
+/* One command at a time. If the file system has no locks, a call that changes is another's. */
 static int call_take(struct jobstart *j)
 {
     struct kp_job_call before, after;
@@ -358,7 +358,7 @@ static bool is_call_changed(const struct jobstart *j)
     return a->state != b->state || a->round != b->round;
 }
 
-/* Without locks two commands may have begun at a time: the last one to write goes on. */
+/* Two commands may have begun at a time if there are no locks: the last one to write goes on. */
 static bool is_taken_over(const struct jobstart *j)
 {
     struct kp_job_call there;

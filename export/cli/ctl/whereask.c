@@ -156,7 +156,7 @@ static bool has_rank(const struct kp_hang *hang, long rank)
     return false;
 }
 
-/* Where all processes are of this machine, a rank of which there is no trace has ended. */
+/* If all processes are of this machine, a rank of which there is no trace has ended. */
 static void missing_note(struct kp_hang *hang)
 {
     long size = 0;
@@ -189,8 +189,9 @@ static bool is_command(const struct kp_hang *hang, const struct kp_hang_process 
 }
 
 /*
- * Is the process no part of the job? A launcher waits for its ranks. What starts a rank (a shell) has the rank's
- * variables and records nothing, as has the rank itself before it imports torch: of such ones the youngest counts.
+ * Is the process no part of the job? A launcher waits for its ranks. The program that starts a rank (a shell) has the
+ * rank's variables and records nothing, as has the rank itself before it imports torch: among such ones the youngest
+ * counts.
  */
 static bool is_beside(const struct kp_hang *hang, size_t at)
 {

@@ -37,7 +37,7 @@ struct kp_processors {
 };
 
 /* Reads /proc and /sys/fs/cgroup below `root` ("" is this machine's; tests give a folder). Versions 1 and 2 of control
- * groups are known; of nested groups the lowest limit counts. What cannot be read is left out. */
+ * groups are known; of nested groups the lowest limit counts. A folder that cannot be read is left out. */
 struct kp_processors kp_processors_read(const char *root);
 
 /* doctor_steps.c: Runs the program under `library` with a schedule that waits for ever. `out` gets what the library

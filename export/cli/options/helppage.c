@@ -16,7 +16,7 @@ static void cell_print(const char *text)
     for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
 }
 
-/* What `kprof ctl` prints are the answers of processes, as they come. */
+/* The output of `kprof ctl` is the answers of processes, as they come. */
 const struct kp_opt *kp_opt_schema(const char *command, const struct kp_opt *row)
 {
     static const struct kp_opt schema = {

@@ -84,7 +84,7 @@ static bool is_word(const char *name, const char *word, size_t length)
     return strlen(name) == length && memcmp(name, word, length) == 0;
 }
 
-/* Where a command takes -o, it takes both long names that other programs have for it. */
+/* A command that takes -o takes both long names that other programs have for it. */
 static int option_find(const struct kp_opt *table, const char *name, size_t length)
 {
     const bool is_out = is_word("out", name, length) || is_word("output", name, length);

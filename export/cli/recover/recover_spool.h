@@ -13,7 +13,7 @@ struct kp_recover {
     unsigned traces, removed, left, bad, empty,
         untold; /* counts so far; empty: spools without an event; untold: their ends */
 };
-/* Where a spool is. Files are reached through `dir`, since a path may lead elsewhere by now. */
+/* The place of a spool. Files are reached through `dir`, since a path may lead elsewhere by now. */
 struct kp_recover_folder {
     int dir;
     struct stat st;

@@ -2,8 +2,8 @@
 /*
  * hostwaits.c - finds the calls of the host that wait for a device
  *
- * cudaMemcpyAsync returns at once where the host's memory is pinned. Where it is pageable, CUDA copies through a buffer
- * of its own: the call waits for the work before the copy, and for the copy. Then it returns behind the copy's begin. A
+ * cudaMemcpyAsync returns at once where the host's memory is pinned. If it is pageable, CUDA copies through a buffer of
+ * its own: the call waits for the work before the copy, and for the copy. Then it returns behind the copy's begin. A
  * few KiB to a device are put into the buffer, and the call returns before.
  */
 #include "export/read/facts/hostwaits.h"

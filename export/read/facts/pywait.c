@@ -17,7 +17,8 @@ static const struct pywait_row {
 #undef KP_PYWAIT
 };
 
-/* What is behind "<built-in function ", "<built-in method " or "<method ", where quotes may lie; NULL: it is none. */
+/* The text behind "<built-in function ", "<built-in method " or "<method ", in which quotes may lie; NULL: it is
+ * none. */
 static const char *word_of(const char *name)
 {
     static const char *const heads[] = {"<built-in function ", "<built-in method ", "<method "};

@@ -27,7 +27,7 @@ static struct self_lane *lane_get(struct dividing *d, const struct kp_kineto_eve
     return kp_keyindex_row(&d->threads, kp_tree_thread(e), &first, sizeof first);
 }
 
-/* Gives a marker's time with the calls that run in it, each as long as it is the innermost. What is left has none. */
+/* Gives a marker's time with the calls that run in it, each as long as it is the innermost. The rest has none. */
 static void marker_give(struct dividing *d, struct self_lane *lane, uint32_t marker, int64_t to_ns)
 {
     for (size_t i = lane->count; i-- > 0 && lane->since_ns < to_ns;) {

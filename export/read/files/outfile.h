@@ -18,7 +18,7 @@ int kp_outfile_close(struct kp_outfile *file, bool is_whole);
 /* Says on stderr that this file was written; nothing where the text went to stdout or a pipe. */
 void kp_outfile_tell(const char *path);
 /*
- * Where a drawing goes: `path` if it is given. Without one a terminal cannot show a drawing, so it goes to a file
+ * The file of a drawing: `path` if it is given. If it is not, a terminal cannot show a drawing, so it goes to a file
  * `name` in the folder of the file (or folder) `beside`; the text is valid until the command ends. NULL: to stdout.
  */
 const char *kp_outfile_drawing(const char *path, const char *beside, const char *name);

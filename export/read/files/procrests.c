@@ -3,7 +3,7 @@
  * procrests.c - whether a process of this machine rests, by /proc
  *
  * The kernel shows a thread's system call to whoever may trace it, and its wait channel to any process of its user.
- * Without either nothing is known. The threads of kprof look around all the time, and so are left out.
+ * Nothing is known if both lack. The threads of kprof look around all the time, and so are left out.
  */
 #include "export/read/files/procrests.h"
 

@@ -14,7 +14,7 @@ struct kp_procrests {
 };
 void kp_procrests_look(struct kp_procrests *out, long pid);
 /*
- * Of two looks. "waits for a lock, a queue or a thread (futex)", or "waits for a child process (wait)", as its main
- * thread does where nothing works that could end the wait. NULL: it may go on, or that is not known.
+ * The difference of two looks. "waits for a lock, a queue or a thread (futex)", or "waits for a child process (wait)",
+ * as its main thread does where nothing works that could end the wait. NULL: it may go on, or that is not known.
  */
 const char *kp_procrests_word(const struct kp_procrests *now, const struct kp_procrests *before);

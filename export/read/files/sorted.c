@@ -17,7 +17,7 @@
 #include "export/read/store/stringtable.h"
 
 enum { PIECE = 8 << 20 };
-/* What all runs together read ahead, and the least and the most of one. */
+/* The bytes that all runs together read ahead, and the least and the most of one. */
 enum { AHEAD = 8 << 20, AHEAD_LEAST = 4 << 10, AHEAD_MOST = 64 << 10 };
 
 struct sorted_row {

@@ -13,7 +13,7 @@ struct kp_export_owner;
 unsigned kp_beside_parse(const char *list);
 /*
  * Writes what the bits name beside a trace, as `kprof report --torch`, `kprof stacks --torch` and `kprof memory --html`
- * print it. Where there is nothing to write, the command says so. Waits for them. `owner`: as in kp_export.h, or NULL.
+ * print it. If there is nothing to write, the command says so. Waits for them. `owner`: as in kp_export.h, or NULL.
  * Returns 0, or -errno of the first failure. *made gets the bits of the files that are there now.
  */
 int kp_beside_write(const char *trace, unsigned which, const struct kp_export_owner *owner, unsigned *made);

@@ -79,7 +79,7 @@ static bool text_take(struct profile_read *r, const char *at)
     return true;
 }
 
-/* What the step in progress leaves: its blocks that are still there. */
+/* The blocks of the step in progress that are still there. */
 static void step_end(struct kp_profile *p)
 {
     struct kp_profile_step *step = p->steps_n ? &p->steps[p->steps_n - 1] : NULL;
@@ -109,7 +109,7 @@ static void size_touch(const struct kp_profile *p, struct kp_profile_size *size)
     size->at_mark = size->live;
 }
 
-/* The program is over. What is there now, it kept. */
+/* The program is over. It kept all that is there now. */
 static void kept_note(struct kp_profile *p)
 {
     for (size_t i = 0; i < p->sizes_n; i++) p->sizes[i].kept = p->sizes[i].live;
@@ -154,7 +154,7 @@ static void installed_take(struct kp_profile *p, const char *list)
     if (!p->installed) p->installed = strdup(list);
 }
 
-/* What is behind a '#': "NUMBER build ID", "installed ..", "step NUMBER", "arena .." or "python ends". Other comments
+/* The text behind a '#': "NUMBER build ID", "installed ..", "step NUMBER", "arena .." or "python ends". Other comments
  * mean nothing. */
 static void comment_take(struct kp_profile *p, const char *at)
 {
@@ -314,8 +314,8 @@ static int piece_take(void *context, const char *text, size_t bytes)
 }
 
 /*
- * What steps left was there when the last step began. Later a function that returns gives back what its locals kept,
- * and the program what it had until its end.
+ * The blocks that steps left were there when the last step began. Later a function that returns gives back what its
+ * locals kept, and the program what it had until its end.
  */
 static void steps_kept(struct kp_profile *p)
 {

@@ -269,7 +269,7 @@ static int spools_count(const char *path, int *running)
     return count;
 }
 
-/* Of a folder with traces the spools are not read: those of programs that run, or were killed. */
+/* The spools of a folder with traces are not read: those of programs that run, or were killed. */
 void kp_input_mention_spools(const char *path)
 {
     int running;

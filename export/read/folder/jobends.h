@@ -14,14 +14,14 @@ struct kp_jobends { /* all zero: none */
 /* Reads all files of a folder. */
 void kp_jobends_read(struct kp_jobends *ends, const char *folder);
 /*
- * Of the program that the process was at a time, all that is known: its launcher's word for the signal, its own for the
- * rest. `host`: NULL or "" for any. False: nothing.
+ * All that is known about the program that the process was at a time: its launcher's word for the signal, its own for
+ * the rest. `host`: NULL or "" for any. False: nothing.
  */
 bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, int64_t since_ns,
                      struct kp_jobend *out);
 /* Adds the last child that crashed shortly before the program of a trace failed, if it noted one. */
 void kp_jobends_child(struct kp_kineto *trace, const struct kp_jobends *ends);
-/* Of a trace that tells no cause of its early end: adds the one that a launcher wrote into the folder of `path`; and
+/* For a trace that has no cause of its early end: adds the one that a launcher wrote into the folder of `path`; and
  * that child. */
 void kp_jobends_settle(struct kp_kineto *trace, const char *path);
 /* Adds a line to the file of that process: `status` as wait(2) has it. */

@@ -10,7 +10,7 @@ struct kp_phasetrace {
     int64_t pid;
     size_t traces;
 };
-/* Of a process, what its last trace says of the phases' times. */
+/* The times of the phases that the last trace of a process has. */
 struct kp_phaselast {
     char *rank, *text, *tail; /* tail NULL: none */
     int64_t pid, all_ns;

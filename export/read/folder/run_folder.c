@@ -4,7 +4,7 @@
  *
  * A file is WORKER.NANOSECONDS.pt.trace.json[.gz], or WORKER.NANOSECONDS.kprof of a run without a trace yet. A worker
  * is a process: HOST_PID, or HOST_rRANK_PID in a job of several ranks. A spool's name has no rank: its head has the
- * launcher's variables. Where no file has such a name, others count that end in .json[.gz] and begin as a trace does.
+ * launcher's variables. If no file has such a name, others count that end in .json[.gz] and begin as a trace does.
  */
 #include "export/read/folder/run_folder.h"
 

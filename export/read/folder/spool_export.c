@@ -20,7 +20,7 @@
 #include "export/read/folder/written.h"
 #include "export/kp_export.h"
 
-/* What is written beside the traces of a spool, and whether the traces stay. */
+/* The files written beside the traces of a spool, and whether the traces stay. */
 struct written_beside {
     unsigned which, made; /* bits of KP_EXPORTS_BESIDE; made: beside the last trace */
     bool no_trace;
@@ -45,7 +45,7 @@ static void beside_write(struct written_beside *b, const char *trace, const stru
     else b->no_trace = false; /* the trace is all there is */
 }
 
-/* Without a schedule a recording marks no steps, which is no count of what the program did. */
+/* A recording without a schedule marks no steps, which is no count of the program's steps. */
 static void written_say(const struct kp_reader *reader, const struct kp_export_result *result,
                         const struct written_beside *b, bool is_complete, const char *dir)
 {
@@ -63,7 +63,7 @@ static void written_say(const struct kp_reader *reader, const struct kp_export_r
                is_complete ? "" : ", where the process ended");
 }
 
-/* Without a trace the path is that of the files beside it, up to their ends. */
+/* If there is no trace the path is that of the files beside it, up to their ends. */
 static void written_json(const struct kp_export_result *result, const struct written_beside *b, bool is_complete,
                          const char *dir)
 {

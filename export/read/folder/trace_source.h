@@ -61,18 +61,18 @@ void kp_input_running_told(void);
 /* As kp_kineto_read, every event. `pieces`: NULL, or takes the trace in pieces. */
 int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto **out, struct kp_kineto_pieces *pieces,
                          char *why, size_t why_bytes);
-/* What is said behind it by a command that takes whole files alone. */
+/* The words behind it of a command that takes whole files alone. */
 #define KP_TORN_CUT "; kprof slice --partial --from 0 cuts out what is whole"
 /*
- * Of a trace whose file ends early: ends it there (kp_kineto_end_torn), and adds to `why` what that is: ": shown up
- * to 4.2 ms, 4 whole steps (2 to 5), step 6 cut short". False: no event came before the end.
+ * For a trace whose file ends early: ends it there (kp_kineto_end_torn), and adds to `why` its part: ": shown up to 4.2
+ * ms, 4 whole steps (2 to 5), step 6 cut short". False: no event came before the end.
  */
 bool kp_trace_source_take_torn(struct kp_kineto *trace, char *why, size_t bytes);
-/* Reads a trace for a command, with `partial` also one whose file ends early, and says so. Without `all_calls` those of
- * Python in which nothing else lies may be left out. Returns an exit code. */
+/* Reads a trace for a command, with `partial` also one whose file ends early, and says so. Calls of Python in which
+ * nothing else lies may be left out unless `all_calls`. Returns an exit code. */
 int kp_trace_source_show(const char *command, const struct kp_trace_source *source, bool partial, bool all_calls,
                          struct kp_kineto **out);
 struct kp_texts
 kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, from the beginning each time */
-/* The text of its heap's profile: NAME.heap.zst of a trace, made from a spool. None: -ENOENT. */
+/* The text of its heap's profile: NAME.heap.zst of a trace, made from a spool. -ENOENT: there is none. */
 struct kp_texts kp_trace_source_heap(const struct kp_trace_source *source);

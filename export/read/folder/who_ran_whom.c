@@ -87,8 +87,8 @@ static int64_t heap_bytes(const struct kp_found *f)
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-/* A program with torch goes before one without. What is no Python is a wrapper, if what it ran allocated more. Else the
- * program goes before what it ran, and its newest trace before others. */
+/* A program with torch goes before one without. A program that is no Python is a wrapper, if the one that it ran
+ * allocated more. Else the program goes before what it ran, and its newest trace before others. */
 static bool is_rather(const struct kp_run_folder *folder, const struct kp_found *f, const struct kp_found *best)
 {
     if (f->kind != best->kind) return f->kind > best->kind;

@@ -14,14 +14,14 @@ void kp_frametext_fini(struct kp_frametext *text);
 
 #define KP_FRAMENAME_DEF "def "
 /*
- * Writes `frame` with the line of `from`, "file.py:LINE", which is where its callee was called. Without a line of the
- * same file the frame has that of its `def`, and the word: "file.py(3): def function". A module's code has neither:
- * "file.py: <module>". What is no Python frame stays.
+ * Writes `frame` with the line of `from`, "file.py:LINE", which is where its callee was called. If there is no line of
+ * the same file the frame has that of its `def`, and the word: "file.py(3): def function". A module's code has neither:
+ * "file.py: <module>". A name that is no Python frame stays.
  */
 const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from);
 /* The same, but a module's code has line 0: "file.py(0): <module>". */
 const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from);
-/* Writes a Python frame with line 0, which is none: "file.py(0): function". What is no Python frame stays. */
+/* Writes a Python frame with line 0, which is none: "file.py(0): function". A name that is no Python frame stays. */
 const char *kp_framename_unlined(struct kp_frametext *out, const char *frame);
 /*
  * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE->LINE): f"

@@ -74,7 +74,7 @@ bool kp_modulename_is_meant(const struct kp_kineto *trace, const char *pattern, 
     return its && fnmatch(pattern, kp_kineto_text(trace, its), 0) == 0;
 }
 
-/* Where the last named part of a path begins, and its name. NULL: no part has one. A module that is also called
+/* The begin of the last named part of a path, and its name. NULL: no part has one. A module that is also called
  * elsewhere has its name of there, and none here. */
 static const char *named_part(struct kp_kineto *trace, const char *path, const char **name)
 {

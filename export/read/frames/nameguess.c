@@ -40,7 +40,7 @@ static unsigned rank_of(const char *word, const char *name)
     return has_part(name, word) ? RANK_PART : RANK_NONE;
 }
 
-/* Of two that are as near the shorter one is meant. `part`: of the name, what the word is compared with. */
+/* The shorter of two that are as near is meant. `part`: of the name, what the word is compared with. */
 static void name_consider(struct kp_nameguess *guess, const char *name, const char *part)
 {
     const unsigned rank = rank_of(guess->word, part);

@@ -17,7 +17,7 @@ struct kp_nameguess {
 
 /* A pattern (with a `*`, `?` or `[`) gets no guess. */
 void kp_nameguess_begin(struct kp_nameguess *guess, const char *word);
-/* Considers a name of the trace: each once. Of a Python call that is its function, or its module. */
+/* Considers a name of the trace: each once. For a Python call that is its function, or its module. */
 void kp_nameguess_see(struct kp_nameguess *guess, const struct kp_kineto *trace, uint32_t name);
 /* Writes " (did you mean NAME?)", or "". Returns `out`. */
 const char *kp_nameguess_text(const struct kp_nameguess *guess, char *out, size_t bytes);

@@ -80,7 +80,7 @@ static bool is_listed(const char *list, const char *part, size_t bytes)
     return false;
 }
 
-/* Of "/tmp/torch_geometric.nn.conv.gat_conv_3js.py", which a library wrote, the bytes before the name's first dot. No
+/* For "/tmp/torch_geometric.nn.conv.gat_conv_3js.py", which a library wrote, the bytes before the name's first dot. No
  * import finds such a file, but a script may be called so: 0 of others. `base`: where the name begins. */
 static size_t generated_part(const char *file, size_t bytes, const char **base)
 {
@@ -143,7 +143,7 @@ static const char *package_at(const char *frame, size_t bytes, size_t *part)
     return file ? package_of(frame, file, part) : NULL;
 }
 
-/* Of a program that is installed itself, the package of the outermost frame is the program. */
+/* For a program that is installed itself, the package of the outermost frame is the program. */
 static const char *package_frame(const char *stack, const char *end, size_t *bytes)
 {
     const char *outermost = NULL, *package;
@@ -159,8 +159,8 @@ static const char *package_frame(const char *stack, const char *end, size_t *byt
 
 /* ---- of a worker ---- */
 
-/* Where the frames end that run in this process for the program: at a worker's loop, or at the process's begin. `words`
- * stand for a line in that loop; NULL: there is none. */
+/* The end of the frames that run in this process for the program: at a worker's loop, or at the process's begin.
+ * `words` stand for a line in that loop; NULL: there is none. */
 static const char *own_end(const char *stack, const char **words)
 {
     enum kp_workerframe inner = KP_WORKERFRAME_NONE;
@@ -178,7 +178,7 @@ static const char *own_end(const char *stack, const char **words)
     return at;
 }
 
-/* What a library may have written counts where nothing else does. */
+/* A frame that a library may have written counts if nothing else does. */
 static const char *own_frame(const char *list, const char *stack, const char *end, size_t *bytes)
 {
     const char *generated = NULL;
@@ -514,7 +514,7 @@ static bool is_there(const struct kp_kineto *trace, const struct outwards *want,
     return line != want->line && !(name && strcmp(name, " forward") == 0);
 }
 
-/* Of a stack that is one text: the frames around its innermost own one. */
+/* For a stack that is one text: the frames around its innermost own one. */
 static uint32_t outer_of_text(struct kp_kineto *trace, uint32_t stack, const struct outwards *want)
 {
     const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);

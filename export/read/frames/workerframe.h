@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* What stands in tables for time that no line of the program explains. */
+/* The words that stand in tables for time that no line of the program explains. */
 #define KP_WORKERFRAME_WAITS "(worker waits for work)"
 #define KP_WORKERFRAME_LOOP "(worker's loop, no line of the program)"
 

@@ -6,11 +6,11 @@
 
 /* Whether the process was gone before it could close the window. */
 bool kp_ended_early(const struct kp_kineto *trace);
-/* Of such a trace: "SIGTERM", as `kprof run` or the program itself noted it; NULL: not noted. */
+/* For such a trace: "SIGTERM", as `kprof run` or the program itself noted it; NULL: not noted. */
 const char *kp_ended_signal(const struct kp_kineto *trace);
 /* "ValueError", which nothing caught, and ended the program; NULL: none. */
 const char *kp_ended_exception(const struct kp_kineto *trace);
-/* What KPROF_ON_OOM said of memory in the step of that exception; NULL: nothing. */
+/* The text of KPROF_ON_OOM on memory in the step of that exception; NULL: nothing. */
 const char *kp_ended_oom(const struct kp_kineto *trace);
 /* That exception says that another rank was gone, or NCCL's watchdog ended this one. */
 bool kp_ended_lost_peer(const struct kp_kineto *trace);
@@ -40,7 +40,7 @@ const char *kp_ended_exception_place(char *out, size_t bytes, const struct kp_ki
 enum { KP_ENDED_PLACE_BYTES = 660 };
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
-/* Of a trace whose program went on: it was written when the ring was asked for (kprof_keep). */
+/* For a trace whose program went on: it was written when the ring was asked for (kprof_keep). */
 bool kp_ended_is_kept(const struct kp_kineto *trace);
 /* The trace was written while the program went on: it does not say how that ended. */
 bool kp_ended_went_on(const struct kp_kineto *trace);

@@ -7,7 +7,8 @@
 #define FRAME "nn.Module: "
 #define ITSELF "SELF(" /* another method of the module around */
 
-/* Where the last part of text[0..end) begins, "NAME(CLASS)::METHOD". A class may have points and colons in it. */
+/* Returns the begin of the last part of text[0..end), "NAME(CLASS)::METHOD". A class may have points and colons in
+ * it. */
 static size_t part_begin(const char *text, size_t end)
 {
     size_t depth = 0, at = end;

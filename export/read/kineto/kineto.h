@@ -60,7 +60,7 @@ static inline bool kp_kineto_has_before(const struct kp_kineto_event *e)
     return (e->kind == KP_KINETO_PYTHON || e->kind == KP_KINETO_ANNOTATION) && !(e->flags & KP_KINETO_HAS_SEQ);
 }
 
-/* What a [memory] or [OutOfMemory] event says beyond its bytes, in the order of the file. */
+/* The facts of a [memory] or [OutOfMemory] event beyond its bytes, in the order of the file. */
 struct kp_kineto_memory {
     uint64_t address;            /* 0: not in the file */
     int64_t bytes;               /* as written; the event's `number` is clamped, so that sums fit */
@@ -69,7 +69,7 @@ struct kp_kineto_memory {
     int32_t device; /* -1: none, the CPU */
 };
 
-/* What the args of work of a device say, with keep_works; in the order of the file. */
+/* The args of work of a device, with keep_works; in the order of the file. */
 struct kp_kineto_work {
     int64_t bytes;              /* of a copy or a fill; 0: not in the file */
     uint32_t grid[3], block[3]; /* 0: not in the file */
@@ -140,7 +140,7 @@ struct kp_kineto {
 struct kp_kineto *kp_kineto_new(void);
 void kp_kineto_close(struct kp_kineto *trace);
 
-/* Of its ops, else of its first event of the host: an event of a GPU has the GPU's number. */
+/* The process of its ops, else of its first event of the host: an event of a GPU has the GPU's number. */
 int64_t kp_kineto_pid(const struct kp_kineto *trace);
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {

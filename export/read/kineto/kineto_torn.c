@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Where what is known of the host ends. False: the host is whole. */
+/* The end of all that is known of the host. False: the host is whole. */
 static bool end_find(const struct kp_kineto *trace, int64_t *end_ns)
 {
     for (size_t i = trace->count; i-- > 0;) {

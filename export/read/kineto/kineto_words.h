@@ -11,8 +11,8 @@ int64_t kp_kineto_ns(const char *text, size_t bytes);
 int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
-/* Of an event without a category. By the text that is its process: torch.autograd.profiler's, before torch 1.9; by its
- * name: memory of torch.profiler in 2021. */
+/* The category of an event without one. By the text that is its process: torch.autograd.profiler's, before torch 1.9;
+ * by its name: memory of torch.profiler in 2021. */
 uint8_t kp_kineto_kind_bare(const char *process, const char *name);
 bool kp_kineto_is_recording(const char *category, const char *name); /* the span of torch's profiler */
 
@@ -23,5 +23,5 @@ bool kp_kineto_is_device(int64_t pid, const char *name, size_t bytes);
 /* hierarchy.c: Writes "nn.Module: fc1(Linear);nn.Module: TOP(Net)" of "TOP(Net)::forward.fc1(Linear)::forward.", the
  * innermost first as in a call stack. Returns its length; 0: there is none, or no room. */
 size_t kp_hierarchy_stack(char *out, size_t room, const char *text, size_t bytes);
-/* What a file is in place of a trace, by how it begins; or "". */
+/* The kind of a file that is no trace, by its first bytes; or "". */
 const char *kp_kineto_foreign(const char *text, size_t bytes);

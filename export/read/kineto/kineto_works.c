@@ -57,7 +57,7 @@ static int64_t element_bytes(const char *args, size_t bytes)
     return 0;
 }
 
-/* Of n ranks an all-reduce moves each byte twice over n - 1 links of n, the others that share it out once. */
+/* An all-reduce of n ranks moves each byte twice over n - 1 links of n, the others that share it out once. */
 static double bus_factor(const char *args, size_t bytes, double ranks)
 {
     static const char *const shared[] = {"gather", "reduce_scatter", "all_to_all", "alltoall"};

@@ -3,7 +3,7 @@
  * overlaps.c - cuts durations that cannot be: of roctracer, or of counters that ran over
  *
  * A kernel may begin a little before the one before it ends (programmatic launch), and those of one graph beside one
- * another. What ends behind the begin of several launches that follow on its stream has a wrong end.
+ * another. Work that ends behind the begin of several launches that follow on its stream has a wrong end.
  */
 #include "export/read/kineto/overlaps.h"
 
@@ -35,7 +35,7 @@ static size_t works_gather(struct stream_work **out, const struct kp_kineto *t)
     return count;
 }
 
-/* Where the work ends at the latest; INT64_MAX: its own end may be. */
+/* The latest end of the work; INT64_MAX: its own end may be. */
 static int64_t latest_end(const struct stream_work *of, size_t at, size_t count)
 {
     const struct stream_work *const w = &of[at];

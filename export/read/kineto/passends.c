@@ -18,7 +18,7 @@
 
 enum { PERIOD_MOST = 16, REPEATS_LEAST = 3 };
 
-/* What runs from the begin of a pass to that of the next. */
+/* The events from the begin of a pass to that of the next. */
 struct pass {
     uint64_t kind;       /* the sum of what its names hash to, each once */
     size_t last;         /* its last range */

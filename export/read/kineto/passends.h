@@ -25,7 +25,7 @@ void kp_passends_see(struct kp_passends *passes, const struct kp_kineto_event *e
 /*
  * Keeps the ops with which a step ends, in order: the last of each outermost backward pass of the thread that has most
  * of them. Passes between two updates of the parameters are of one step; of kinds that alternate regularly (a GAN's),
- * all are. None is left where they do not.
+ * all are. No pass is left if they do not.
  */
 void kp_passends_settle(struct kp_passends *passes, const struct kp_kineto *trace);
 void kp_passends_fini(struct kp_passends *passes);

@@ -15,7 +15,7 @@ struct kp_phasetimes {
     size_t count;
     int64_t all_ns;  /* from the first phase's begin to the end of the trace's window */
     bool is_of_last; /* that window is of the run's last trace, not of this one */
-    /* Of the phase that was open when the program ended, what came after its last op; runs 0: nothing did. Left out. */
+    /* The time after the last op of the phase that was open when the program ended; runs 0: nothing came. Left out. */
     struct kp_phasetime tail;
     /* Steps before the first phase, and their time. */
     long before_steps;

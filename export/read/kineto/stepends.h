@@ -33,8 +33,8 @@ static inline bool kp_stepends_is_optimizer(const char *name) { return strncmp(n
 /* May the event end a step? In our traces those that did are marked. Others do not tell optimizers of a class apart. */
 bool kp_stepends_may(const struct kp_kineto *trace, const struct kp_kineto_event *event);
 /*
- * Does it, of events that may and come in the order of time? Where none is marked, the first one names the optimizer:
- * by its range's name and thread.
+ * Does it, of events that may and come in the order of time? If none is marked, the first one names the optimizer: by
+ * its range's name and thread.
  */
 bool kp_stepends_counts(struct kp_stepends *ends, const struct kp_kineto *trace, const struct kp_kineto_event *event);
 /* " by backward passes", where these end the steps; else "". */
@@ -42,5 +42,5 @@ static inline const char *kp_stepends_by(enum kp_stepends_kind kind)
 {
     return kind == KP_STEPENDS_PASS ? " by backward passes" : "";
 }
-/* What ends a step, before its number: "optimizer step", "batch load"; "": the trace marks its steps. */
+/* The mark that ends a step, before its number: "optimizer step", "batch load"; "": the trace marks its steps. */
 const char *kp_stepends_what(enum kp_stepends_kind kind);

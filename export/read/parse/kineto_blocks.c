@@ -247,7 +247,7 @@ static const char *step_back(const char *from, const char *at, char c)
     return at > from && at[-1] == c ? at - 1 : NULL;
 }
 
-/* Where the event before a key at `at` ends, or NULL: the bytes before are not `}, {`. */
+/* Returns the end of the event before a key at `at`, or NULL: the bytes before are not `}, {`. */
 static const char *end_before(const char *from, const char *at)
 {
     at = step_back(from, at, '{');

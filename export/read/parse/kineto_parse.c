@@ -372,7 +372,7 @@ static void raws_begin(struct kp_kineto_parser *p)
 /* Its category comes before its args, or it may be any event. */
 static bool is_maybe_work(struct kp_kineto_parser *p) { return !p->event.cat || kind_of(p) == KP_KINETO_GPU; }
 
-/* Begins an object whose members are kept here? Of several devices the first. */
+/* Begins an object whose members are kept here? The first of several devices. */
 static bool is_fact(const struct kp_kineto_parser *p)
 {
     return p->place == FACTS || (p->place == DEVICES && !p->has_device) ||

@@ -65,7 +65,7 @@ struct kp_kineto_blocks;
 struct kp_kineto_blocks *kp_kineto_blocks_open(struct kp_kineto *trace, struct kp_kineto_parser *parser, bool keep_args,
                                                struct kp_kineto_pieces *pieces);
 void kp_kineto_blocks_close(struct kp_kineto_blocks *blocks);
-/* As kp_kineto_parser_feed. What `keep` accepts or not is asked later, in the order of the file. */
+/* As kp_kineto_parser_feed. The events that `keep` accepts or not are asked for later, in the order of the file. */
 int kp_kineto_blocks_feed(struct kp_kineto_blocks *blocks, const char *text, size_t bytes);
 /* Reads what was fed and is not read yet. Call it once, before kp_kineto_finish. */
 int kp_kineto_blocks_end(struct kp_kineto_blocks *blocks);

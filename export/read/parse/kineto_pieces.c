@@ -3,7 +3,7 @@
  * kineto_pieces.c - cuts a trace into pieces while it is read, so that not all of it is in memory at once
  *
  * A cut is a place in the file at which all events before it have ended, and all behind it begin later. A file may be
- * in any order, so a quarter of the events that were read lies behind each cut and speaks for it. Where a later event
+ * in any order, so a quarter of the events that were read lies behind each cut and speaks for it. If a later event
  * contradicts a cut, the reading ends with -ESTALE, and the caller reads the whole. In a trace that never rests, as one
  * with the frames of main(), a cut goes through what the host has open: each part of such an event is one of its own,
  * and only the first counts. See decisions/064. A trace whose caller takes no pieces gets smaller at each cut.
@@ -38,7 +38,7 @@ static int64_t end_of(const struct kp_kineto_event *e)
 static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* What lies behind each event from `from` on: when the first begins, and the least id that work of a device has. */
+/* The events behind each event from `from` on: when the first begins, and the least id that work of a device has. */
 struct behind {
     int64_t start_ns, id;
 };
@@ -58,7 +58,7 @@ static struct behind *behind_make(const struct kp_kineto *t, size_t from)
     return b;
 }
 
-/* What lies before a place. */
+/* The events before a place. */
 struct before {
     int64_t start_ns, end_ns, id; /* the latest of each */
     int64_t held_ns;              /* the latest end of what cannot be split */
@@ -104,7 +104,7 @@ static bool is_rest(const struct before *b, const struct behind *rest, bool by_o
     return !by_optimizer || (b->step_ns == b->end_ns && b->start_ns < b->end_ns);
 }
 
-/* What runs there can be split. */
+/* An event that runs there can be split. */
 static bool is_between(const struct before *b, const struct behind *rest, int64_t at_ns)
 {
     return b->held_ns < rest->start_ns && b->held_ns <= at_ns && b->start_ns < at_ns && at_ns <= rest->start_ns;
@@ -192,7 +192,7 @@ static void head_copy(struct kp_kineto *to, const struct kp_kineto *from)
     to->has_step_ends = from->has_step_ends;
 }
 
-/* What is open at the cut. */
+/* The events that are open at the cut. */
 struct opened {
     struct kp_kineto_event *events;
     size_t count, capacity;
@@ -246,7 +246,7 @@ static void event_split(struct opened *opened, struct kp_kineto_event *e, int64_
     e->dur_ns = at_ns - e->start_ns;
 }
 
-/* What was open goes on as events that begin at the cut, the outer ones first. */
+/* An event that was open goes on as one that begins at the cut, the outer ones first. */
 static void opened_put(struct kp_kineto_event *to, struct opened *opened, int64_t at_ns)
 {
     if (opened->count) kp_qsort(opened->events, opened->count, sizeof *opened->events, opened_order);

@@ -5,9 +5,9 @@
 #include "export/read/kineto/kineto.h"
 #include "export/read/kineto/stepends.h"
 
-/* A piece has the head's facts, and strings and events of its own; it has no `works`. What goes on behind its end is in
- * the next piece once more, as KP_KINETO_CONTINUED. All events of later pieces begin at `end_ns` or later. Takes the
- * piece. Not 0: the reading ends with that. */
+/* A piece has the head's facts, and strings and events of its own; it has no `works`. An event that goes on behind its
+ * end is in the next piece once more, as KP_KINETO_CONTINUED. All events of later pieces begin at `end_ns` or later.
+ * Takes the piece. Not 0: the reading ends with that. */
 typedef int (*kp_piece_fn)(void *context, struct kp_kineto *piece, int64_t end_ns);
 
 struct kp_kineto_pieces { /* set the first three, all else is zero */

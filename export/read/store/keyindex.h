@@ -18,6 +18,6 @@ size_t kp_keyindex_get(struct kp_keyindex *index, uint64_t key);
 void *kp_keyindex_row(struct kp_keyindex *index, uint64_t key, const void *first, size_t bytes);
 /* The row of an index whose rows are numbers: 0 at first. */
 double *kp_keyindex_sum(struct kp_keyindex *index, uint64_t key);
-/* Of such an index the key with the largest row, by number; 0 where it is empty. */
+/* Returns the key of such an index with the largest row, by number; 0 if it is empty. */
 size_t kp_keyindex_most(const struct kp_keyindex *index);
 void kp_keyindex_fini(struct kp_keyindex *index);

@@ -11,5 +11,6 @@ void kp_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void
 
 /* ---- quantiles ---- */
 
-/* Sorts the values. share: from 0 to 1; 0.5: the median, of an even count the mean of both. Without values: 0. */
+/* Sorts the values. share: from 0 to 1; 0.5: the median, of an even count the mean of both. Returns 0 if there are no
+ * values. */
 double kp_quantile(double *values, size_t count, double share);

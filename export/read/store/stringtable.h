@@ -14,7 +14,7 @@ uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t byt
 uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t tail);
 bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
 size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
-/* What a reader finds of a string, once for each: a word of a column, 0 at first. Valid until the next call for a new
+/* A reader's result for a string, once for each: a word of a column, 0 at first. Valid until the next call for a new
  * string. Not for several threads at once. */
 enum kp_strings_column {
     KP_STRINGS_FACTS, /* namefacts.c; the others: ownline.c */

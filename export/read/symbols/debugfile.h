@@ -21,6 +21,6 @@ struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
 void kp_debugfile_close(struct kp_debugfile *d);
 /*
  * Finds the functions at an address, as the file counts: the innermost inlined function first, the function itself
- * last. Without `lines`, only the latter. Returns how many.
+ * last. Only the latter, if `lines` is false. Returns how many.
  */
 int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp_debugplace *out, int most);

@@ -2,8 +2,8 @@
 /*
  * chosen.c - chooses steps, ranges by name, or a span of time of a trace
  *
- * What is chosen is time: an event counts by its time inside, on every thread. So the self times of all rows add up to
- * what the threads did in that time.
+ * The choice is one of time: an event counts by its time inside, on every thread. So the self times of all rows add up
+ * to what the threads did in that time.
  */
 #include "export/read/tree/chosen.h"
 
@@ -33,7 +33,7 @@ static const char *event_name(const struct kp_tree *tree, const struct kp_node *
     return kp_kineto_text(tree->trace, tree->trace->events[node->event].name);
 }
 
-/* What makes a step no whole one: "start-up", "cut short", or "". */
+/* The reason that a step is no whole one: "start-up", "cut short", or "". */
 static const char *part_of(const struct kp_tree *tree, const struct kp_node *node)
 {
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
@@ -84,7 +84,8 @@ static void ops_under_add(struct kp_spans *spans, const struct kp_tree *tree, co
     free(known);
 }
 
-/* What a name is to the pattern. OTHER: a function of an installed package, whose file the pattern does not name. */
+/* The match of a name with the pattern. OTHER: a function of an installed package, whose file the pattern does not
+ * name. */
 enum name_kind { NAME_UNKNOWN, NAME_ELSE, NAME_WANTED, NAME_OTHER };
 
 struct named {
@@ -246,7 +247,7 @@ bool kp_chosen_thread(struct kp_thread_of_steps *out, const struct kp_tree *tree
     return count || t->has_pass_ends;
 }
 
-/* Without a schedule a trace marks no steps. Then a step lasts from what ended the last one to the next of these. */
+/* A trace marks no steps if it has no schedule. Then a step lasts from what ended the last one to the next of these. */
 static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam)
 {
     for (size_t i = 0; i < tree->count; i++) {
@@ -522,7 +523,7 @@ static bool is_module(const struct kp_tree *tree, int32_t node)
     return n->is_python && kp_framename_module(kp_kineto_text(tree->trace, n->name));
 }
 
-/* Of calls that overlap, on several threads, an earlier one may have it. */
+/* If calls overlap, on several threads, an earlier one may have it. */
 static bool is_in_call(const struct kp_chosen *chosen, const struct kp_node *node, int64_t longest_ns)
 {
     size_t next = kp_rows_from(chosen->calls, chosen->within_calls, sizeof *chosen->calls, node->start_ns + 1);

@@ -62,7 +62,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
 int kp_chosen_all(struct kp_chosen *out, const struct kp_tree *tree, char *why, size_t why_bytes);
 void kp_chosen_fini(struct kp_chosen *chosen);
 
-/* What a piece of a trace takes over from those before it. All zero: it is the first. */
+/* The state that a piece of a trace takes over from those before it. All zero: it is the first. */
 struct kp_seam {
     bool is_later, has_steps;
     int64_t since_ns;        /* a later piece begins where the one before it ended */
@@ -85,7 +85,7 @@ bool kp_chosen_is_of_steps(const struct kp_chosen *chosen);
 void kp_chosen_keep_steps(struct kp_chosen *chosen);
 /* How long one of the calls lasts, also where a part of it is left out; 0: none is counted. */
 int64_t kp_chosen_call_ns(const struct kp_chosen *chosen);
-/* What was chosen of those step_total steps, as a part of their time; 0: none is. `with_outside`: both with what lies
+/* The chosen time of those step_total steps, as a part of their time; 0: none is. `with_outside`: both with what lies
  * in none of them. */
 double kp_chosen_steps_share(const struct kp_chosen *chosen, bool with_outside);
 /* Is a part of a call left out, or a part of one in that is not counted? Then no row can be told by call. */
@@ -112,7 +112,7 @@ bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 struct kp_thread_of_steps {
     int64_t pid, tid;
 };
-/* Of the first steps, or of the first ranges that may end one. False: the trace has none. */
+/* The number of the first steps, or of the first ranges that may end one. False: the trace has none. */
 bool kp_chosen_thread(struct kp_thread_of_steps *out, const struct kp_tree *tree);
 
 #define KP_CHOSEN_NO_CALLS "; Python's calls are not recorded: --with-stack 1"

@@ -62,7 +62,7 @@ static inline int64_t kp_tree_device_bytes(const struct kp_tree *tree, size_t no
     return tree->device_bytes ? tree->device_bytes[tree->nodes[node].event] : 0;
 }
 
-/* What a node adds to its row in torch's table. */
+/* The figures that a node adds to its row in torch's table. */
 struct kp_values {
     double cpu_total, self_cpu, device_total, self_device;
     int64_t self_cpu_bytes, self_device_bytes;
@@ -97,8 +97,8 @@ void kp_tree_fill_line_stacks(struct kp_tree *tree, bool all);
 /* The same for what our own views show: where no event of the file has a stack, Python's calls give all of them, as in
  * torch.profiler's traces with_stack=True. */
 void kp_tree_fill_calls(struct kp_tree *tree);
-/* The name (string id) of a call of Python. Where it was open when the recording began, the name in the file has the
- * line at which it was then, and not that of its `def`: here it has line 0, which is none. */
+/* The name (string id) of a call of Python. If it was open when the recording began, the name in the file has the line
+ * at which it was then, and not that of its `def`: here it has line 0, which is none. */
 uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *node);
 /* The own line of a node (string id): of a call of Python the program's function itself; else the innermost of its
  * stack; 0: none. */

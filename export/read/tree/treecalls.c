@@ -123,7 +123,7 @@ struct filling {
     bool all, lines;
 };
 
-/* Of a frame without a name, or with a semicolon in it, the text. */
+/* The text, for a frame without a name, or with a semicolon in it. */
 static uint32_t stack_with(struct kp_strings *strings, uint32_t frame, uint32_t around)
 {
     const char *text = kp_strings_get(strings, frame);

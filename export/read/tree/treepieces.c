@@ -6,9 +6,9 @@
  * Owns:      a thread that builds the tree of a piece, lets it be added to those before, and frees it
  * Locks:     one, for the piece that waits. The reading waits while one does.
  *
- * Where a piece ends nothing runs, or what runs is split, so the times of pieces add up. Some facts may cross an end
- * all the same: work of a device or a backward op whose op is in another piece, or a device that only some pieces have.
- * Then the pieces do not hold, and the whole is read.
+ * Nothing runs at a piece's end, or the events that run are split, so the times of pieces add up. Some facts may cross
+ * an end all the same: work of a device or a backward op whose op is in another piece, or a device that only some
+ * pieces have. Then the pieces do not hold, and the whole is read.
  */
 #include "export/read/tree/treepieces.h"
 #include "export/read/kineto/overlaps.h"
@@ -91,7 +91,7 @@ static void *pieces_run(void *context)
     return NULL;
 }
 
-/* Without a thread the caller's does it. */
+/* The caller's thread does it if there is none. */
 static int piece_take(void *context, struct kp_kineto *piece, int64_t end_ns)
 {
     struct kp_treepieces *p = context;

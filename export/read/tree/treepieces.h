@@ -12,7 +12,7 @@ typedef bool (*kp_treepiece_fn)(void *context, struct kp_tree *tree, const struc
 struct kp_treepieces;
 struct kp_treepieces *kp_treepieces_open(kp_treepiece_fn add, void *context);
 void kp_treepieces_close(struct kp_treepieces *pieces);
-/* For the wish that reads the trace. Where it has_given no piece, the trace is whole. */
+/* For the wish that reads the trace. If it has_given no piece, the trace is whole. */
 struct kp_kineto_pieces *kp_treepieces_reading(struct kp_treepieces *pieces);
 /* Adds what is left of the trace. False: the pieces do not add up to the whole, which must be read again. */
 bool kp_treepieces_end(struct kp_treepieces *pieces, struct kp_kineto *rest);

@@ -180,7 +180,7 @@ static int32_t forward_for(const struct stack_votes *s, const struct kp_tree *tr
     return (int32_t)s->forwards[at].node;
 }
 
-/* What an op inside a backward op does is the backward op's: both have the forward op's stack. */
+/* The time of an op inside a backward op is the backward op's: both have the forward op's stack. */
 static void stack_set(const struct stack_votes *s, const struct kp_tree *tree, size_t node, int32_t backward)
 {
     struct kp_node *n = &tree->nodes[node];

@@ -6,7 +6,7 @@
  * Called by: event.c (an op of a collective), activity.c (every kernel of a window with collectives: hot)
  * Memory:    with GPUs, a copy of each collective's record in the scratch, and 16 bytes to find it.
  *
- * Lists are texts. Of more than 30 values the first 29 are shown, then "...", then the last.
+ * Lists are texts. The first 29 of more than 30 values are shown, then "...", then the last.
  */
 #include "export/write/gpu/collectives.h"
 

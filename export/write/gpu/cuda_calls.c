@@ -4,7 +4,7 @@
  *
  * Called by: export.c, for events in order of time: ops at their start, calls at their middle (hot)
  *
- * Calls that Kineto leaves out as noise are left out here. Those are six runtime calls, and all driver calls but
+ * Calls that Kineto leaves out as noise are left out here. The calls are six of the runtime, and all driver calls but
  * launches and virtual memory. An arrow begins at calls that start work or wait for it.
  */
 #include <string.h>
@@ -135,7 +135,7 @@ void kp_call_write(struct kp_trace *t, const struct kp_event *e)
 
 /* --- what calls are linked to --- */
 
-/* An asynchronous range may end on another thread. Where it ends inside the op around it, it is one like others. */
+/* An asynchronous range may end on another thread. If it ends inside the op around it, it is one like others. */
 static bool is_nested(const struct kp_op_thread *thread, const struct kp_event *e)
 {
     if (e->kind != KP_KIND_OP || !(e->flags & KP_OP_ASYNC)) return true;

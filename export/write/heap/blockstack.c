@@ -33,7 +33,7 @@ uint64_t kp_blockstack_rest(const struct kp_blockstack *s)
     return s->python ? kp_hash64(&key, sizeof key) | MIXED : s->native;
 }
 
-/* Does the next frame of machine code run Python's next frame? Without machine code there is nothing else to run it. */
+/* Does the next frame of machine code run Python's next frame? If there is no machine code, nothing else can run it. */
 static bool is_python_next(const struct kp_blockstack *s)
 {
     struct kp_symbol symbol;

@@ -19,6 +19,6 @@ struct kp_blockframe {
 /* The stack of a block (struct kp_heap_event). Frames come innermost first. */
 void kp_blockstack_begin(struct kp_blockstack *s, struct kp_trace *trace, uint32_t stack);
 bool kp_blockstack_next(struct kp_blockstack *s, struct kp_blockframe *out); /* false: no more */
-/* A number for what _next will give from here on: equal numbers, equal frames. 0: nothing. Without
- * Python's frames it is the id of the next frame, else above UINT32_MAX. */
+/* A number for what _next will give from here on: equal numbers, equal frames. 0: nothing. If there are no frames of
+ * Python it is the id of the next frame, else above UINT32_MAX. */
 uint64_t kp_blockstack_rest(const struct kp_blockstack *s);

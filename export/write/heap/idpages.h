@@ -2,8 +2,8 @@
 /*
  * idpages.h - a number for each id of a frame or stack
  *
- * Those ids are places in the spool, so they lie close together. Pages of numbers take less memory than a hash table,
- * and neighbours share a cache line.
+ * The ids are places in the spool, so they lie close together. Pages of numbers take less memory than a hash table, and
+ * neighbours share a cache line.
  */
 #pragma once
 

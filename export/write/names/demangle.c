@@ -7,8 +7,8 @@
  *            host's malloc. Its block is kept for all names and traces (docs/decisions/018).
  *
  * Kineto calls __cxa_demangle of the C++ library in the process, which gives up on some long names. So this file calls
- * the same function, to get the same names. It is found at run time, since libkprof.so needs libc only. Without a C++
- * library names stay mangled, and `kprof export` demangles them later.
+ * the same function, to get the same names. It is found at run time, since libkprof.so needs libc only. If there is no
+ * C++ library names stay mangled, and `kprof export` demangles them later.
  */
 #include "export/write/names/demangle.h"
 

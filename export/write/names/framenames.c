@@ -8,8 +8,8 @@
  *
  * All addresses are sorted by module first. Then each module's symbol tables are read once, and each symbol is matched
  * with the addresses in it. A file counts only with the recorded build id. The full table may lie in
- * /usr/lib/debug/.build-id instead. Of several symbols for an address, a global symbol wins. In the CLI, libdw finds
- * names that these tables lack, and source lines (kp_export.h: struct kp_places).
+ * /usr/lib/debug/.build-id instead. A global symbol wins over others for an address. In the CLI, libdw finds names that
+ * these tables lack, and source lines (kp_export.h: struct kp_places).
  */
 #include "export/write/names/framenames.h"
 

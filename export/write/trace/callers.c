@@ -8,8 +8,8 @@
  *
  * A call is open until it ends, though a part of it may end before (decisions/131). It leaves the list when an event of
  * its thread starts at or after its end. So the list is the next event's call stack, and its last call is the caller.
- * An object of torch.nn.Module is numbered among those of its class when it is first called, as Kineto does. Of several
- * keys that it has in modules around it the first call's counts.
+ * An object of torch.nn.Module is numbered among those of its class when it is first called, as Kineto does. If it has
+ * several keys in modules around it the first call's counts.
  */
 #include "export/write/trace/callers.h"
 

@@ -59,7 +59,7 @@ static int native_stack_write(struct kp_trace *t, uint32_t native, uint32_t pyth
 
 #define USER_SCOPE 7
 
-/* Writes the stack recorded with the op. Without one, it writes the Python calls around the op. */
+/* Writes the stack recorded with the op. If it has none, it writes the Python calls around the op. */
 static void stack_write(struct kp_trace *t, const struct kp_event *e)
 {
     uint32_t stack = e->stack, first = stack;

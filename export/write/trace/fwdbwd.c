@@ -2,7 +2,7 @@
 /*
  * fwdbwd.c - pairs forward ops with the backward ops they caused, as Kineto does
  *
- * Ops come by start time. Of the forward ops with a (torch thread, sequence number), the last to start waits. The first
+ * Ops come by start time. The last to start of the forward ops with a (torch thread, sequence number) waits. The first
  * backward op with that pair takes it. A program that never goes backward would let entries pile up, so the table is
  * fixed. A bucket has 8 places, and a new entry replaces the oldest. Sequence numbers rise by 1 and pick the bucket,
  * which spreads the last 262144 of a thread evenly.

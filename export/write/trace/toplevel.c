@@ -63,7 +63,8 @@ static const char *launcher_text(const void *trace, const char *variable)
 
 struct kp_rank kp_rank_of_trace(const struct kp_trace *t) { return kp_rank_find(launcher_text, t); }
 
-/* What torch.distributed said, as torch.profiler writes it; else the launcher's. A spool may come from anywhere. */
+/* The words of torch.distributed, as torch.profiler writes them; else the launcher's. A spool may come from
+ * anywhere. */
 static void distributed_write(struct kp_trace *t)
 {
     const struct kp_rank found = kp_rank_of_trace(t);
@@ -133,7 +134,7 @@ static void ours_string(struct kp_trace *t, const char *name, const char *key)
     if (value) kp_json_fmt(&t->json, ", \"%s\": \"%s\"", name, value);
 }
 
-/* Those that the trace and the spool name alike. */
+/* The members that the trace and the spool name alike. */
 #define OURS_STRINGS(t, ...) ours_strings(t, (const char *const[]){__VA_ARGS__, NULL})
 static void ours_strings(struct kp_trace *t, const char *const *names)
 {
@@ -274,7 +275,7 @@ static void faults_write(struct kp_trace *t)
     ours_string(t, "malloc_trim_threshold", "env.MALLOC_TRIM_THRESHOLD_");
 }
 
-/* What counted this window's steps, and what did from then on, where the schedule started over. */
+/* The thing that counted this window's steps, and the one that did from then on, if the schedule started over. */
 static void step_source_write(struct kp_trace *t)
 {
     const bool is_guess = t->cycle.number <= number_of(t, "guessed_windows");
@@ -282,7 +283,7 @@ static void step_source_write(struct kp_trace *t)
     if (is_guess) ours_string(t, "steps_until", "guessed_until");
 }
 
-/* What counts as a step, where the user named it. */
+/* The thing that counts as a step, if the user named it. */
 static void asked_step_write(struct kp_trace *t)
 {
     const char *const step = kp_reader_text(t->reader, "KPROF_STEP");
@@ -302,7 +303,8 @@ static void counts_write(struct kp_trace *t)
     ours_true(t, "lost_at_least", has_note(t, "gpu_lost_at_least"));
 }
 
-/* What `kprof run` saw: how long behind the last thing that the program wrote it was gone, and its most memory. */
+/* The facts that `kprof run` saw: how long behind the last thing that the program wrote it was gone, and its most
+ * memory. */
 static void killed_write(struct kp_trace *t)
 {
     const char *const exec = kp_reader_text(t->reader, "exec");

@@ -58,7 +58,7 @@ static bool is_view(const char *op)
                       "aten::unsqueeze", "aten::squeeze", "aten::slice", "aten::select");
 }
 
-/* Without the ops in it. */
+/* The ops in it do not count. */
 static int64_t self_ns(const struct kp_costrules *x, size_t node)
 {
     const struct kp_node *const nodes = x->tree->nodes;

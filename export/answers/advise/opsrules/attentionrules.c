@@ -2,8 +2,8 @@
 /*
  * attentionrules.c - attention whose matrix of scores goes through memory: by hand, or by torch's path without a kernel
  *
- * By hand it is a batched product, elementwise ops with a softmax among them, and a product. What lies between the two
- * is charged, forward and backward: the softmax, and the ops on a tensor as large. Of the products nothing is known.
+ * By hand it is a batched product, elementwise ops with a softmax among them, and a product. All between the two is
+ * charged, forward and backward: the softmax, and the ops on a tensor as large. Nothing is known about the products.
  */
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ enum { BETWEEN_MOST = 24, OPS_MOST = 64, KEYS_LEAST = 64, FUSED_DIMS = 4, WIDTH_
 enum mark { MARK_NONE, MARK_BY_HAND, MARK_BY_MATH };
 enum op_kind { OP_OTHER, OP_PRODUCT, OP_SOFTMAX, OP_ELEMENTWISE, OP_VIEW };
 
-/* What a thread has done since its last product. */
+/* The work of a thread since its last product. */
 struct product_chain {
     bool is_open, has_softmax;
     double scores; /* elements; 0: not known */
@@ -61,7 +61,7 @@ static enum op_kind kind_of(const char *name)
                : OP_OTHER;
 }
 
-/* Of an input by its number; without shapes none. */
+/* The elements of an input by its number; none if shapes were not recorded. */
 static struct kp_dims dims_of(const struct kp_costrules *x, int32_t node, int input)
 {
     struct kp_dims d;
@@ -76,7 +76,7 @@ static double elements(const struct kp_dims *d)
     return all;
 }
 
-/* Of a batched product how many elements it has; 0: not known; -1: it is none of batches. */
+/* Returns how many elements a batched product has; 0: not known; -1: it is none of batches. */
 static double product_elements(const struct kp_costrules *x, int32_t node)
 {
     const int first = strcmp(kp_costrules_name(x, node), "aten::baddbmm") == 0;
@@ -116,7 +116,7 @@ static bool is_of_scores(const struct attention *a, const struct product_chain *
     return false;
 }
 
-/* What is not of the scores may be the making of a mask. What else is done with them no fused kernel does. */
+/* Ops on other tensors than the scores may make a mask. No fused kernel does anything else with them. */
 static void between_take(struct attention *a, struct product_chain *c, int32_t node, enum op_kind kind)
 {
     const bool has_shapes = kp_tree_event(a->x->tree, (size_t)node)->shapes && c->scores > 0;
@@ -137,7 +137,7 @@ static void between_take(struct attention *a, struct product_chain *c, int32_t n
 
 static bool is_math(const char *name) { return kp_name_begins(name, "aten::_scaled_dot_product_attention_math"); }
 
-/* Of ATen's ops the outermost. `inside`: by node, one is around it, or it is one. Parents come first. */
+/* The outermost of ATen's ops. `inside`: by node, one is around it, or it is one. Parents come first. */
 static void op_take(struct attention *a, int32_t node, const bool *inside)
 {
     const int32_t parent = a->x->tree->nodes[node].parent;
@@ -166,7 +166,7 @@ static void ops_mark(struct attention *a)
     free(inside);
 }
 
-/* What runs in a marked op, and what is backward of it, has its mark. Both come behind it. */
+/* All that runs in a marked op, and its backward, has its mark. Both come behind it. */
 static void marks_spread(struct attention *a)
 {
     for (size_t i = 0; i < a->x->tree->count; i++) {
@@ -176,7 +176,7 @@ static void marks_spread(struct attention *a)
     }
 }
 
-/* What the shapes tell of the reason. */
+/* Returns the reason as far as shapes show it. */
 static void math_tell(const struct attention *a, struct kp_finding *f)
 {
     const struct kp_costrules *const x = a->x;

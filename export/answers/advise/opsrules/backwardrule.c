@@ -2,7 +2,7 @@
 /*
  * backwardrule.c - custom autograd functions: what runs in their backward without an op, and loops of small ops in them
  *
- * The nodes of autograd that are written in C++ end with a digit (MmBackward0), those of Python do not. What
+ * The nodes of autograd that are written in C++ end with a digit (MmBackward0), those of Python do not. Code that
  * torch.compile compiles runs without ops as well, and is no Python. A function that runs a backward pass of its own,
  * as activation checkpointing does, has a model in it and no loop. See decisions/200.
  */
@@ -173,7 +173,7 @@ static void loops_tell(struct own_functions *f)
     kp_cost_tell(&f->loops, &rule);
 }
 
-/* Of what does not loop: the time without an op. */
+/* For a function that does not loop: the time without an op. */
 static void bare_charge(struct own_functions *f)
 {
     const struct kp_costrules *const x = f->x;

@@ -3,10 +3,10 @@
  * float64rule.c - a training that computes in float64, which moves twice the bytes of float32; or in bfloat16, on a CPU
  * where torch has no fast way to compute products of it
  *
- * An op's inputs tell it (KPROF_RECORD_SHAPES), on a GPU the names of kernels, too. Where doubles come from is said by
- * the first op of a step that has them: a conversion before it made them, or they come in.
+ * An op's inputs tell it (KPROF_RECORD_SHAPES), on a GPU the names of kernels, too. The first op of a step that has
+ * doubles shows their source: a conversion before it made them, or they come in.
  *
- * For bfloat16 oneDNN asks for AVX-512, or for AVX-NE-CONVERT. Without both torch has a plain loop. Which instructions
+ * For bfloat16 oneDNN asks for AVX-512, or for AVX-NE-CONVERT. If both lack, torch has a plain loop. Which instructions
  * the CPU has, the recorder notes: the reader's own CPU is another one.
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
@@ -49,7 +49,7 @@ static bool is_view(const char *op)
                       "aten::transpose", "aten::unsqueeze", "aten::expand");
 }
 
-/* Of each number it takes many times as long as a sum. */
+/* It takes many times as long as a sum for each number. */
 static bool is_function(const char *op)
 {
     return KP_NAME_IS(op, "aten::tanh", "aten::exp", "aten::sigmoid", "aten::gelu", "aten::log", "aten::sin",
@@ -187,7 +187,7 @@ void kp_rules_float64(struct kp_costrules *x)
 #define BFLOAT_SHARE_LEAST 0.1 /* of the time in ops */
 #define BFLOAT_SAVED 0.9       /* of the products: float32 was 2 to 44 times as fast (decisions/185) */
 
-/* Of x86 alone is known what torch does. */
+/* It is known for x86 alone how torch does it. */
 static bool is_slow_cpu(const struct kp_costrules *x)
 {
     const char *const has = kp_kineto_fact(x->tree->trace, "kprof.instructions");

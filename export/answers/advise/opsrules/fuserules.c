@@ -2,8 +2,8 @@
 /*
  * fuserules.c - runs of small kernels: those that could be one kernel, and those that a CUDA graph would start at once
  *
- * A run is of one stream, each kernel right after the one before. What fusing saves is estimated as TraceLens does: the
- * longest stays, and 15 % of the others.
+ * A run is of one stream, each kernel right after the one before. The savings of fusing are estimated as TraceLens
+ * does: the longest stays, and 15 % of the others.
  */
 
 #include "export/answers/advise/opsrules/opsrules.h"

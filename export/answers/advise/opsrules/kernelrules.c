@@ -94,7 +94,7 @@ static bool is_float32_product(const char *name)
            strncmp(name, "void at::native::", 17) != 0;
 }
 
-/* Those without tensor cores may be told already. */
+/* Kernels that use no tensor cores may be named already. */
 static bool is_float32_left(const struct kp_costrules *x, const struct kp_device_work *w)
 {
     const char *const name = kp_costrules_name(x, w->node);
@@ -123,7 +123,7 @@ static void float32_judge(struct kp_costrules *x)
 
 /* ---- blocks ---- */
 
-/* What is charged is the share of the GPU that a kernel leaves empty, where it runs alone. */
+/* The charge is the share of the GPU that a kernel leaves empty, while it runs alone. */
 static void few_blocks_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);

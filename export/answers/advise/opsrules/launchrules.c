@@ -32,7 +32,7 @@ static const struct kp_cost_rule blocking = {0.05,
                                              "each launch waits for its kernel because CUDA_LAUNCH_BLOCKING is set",
                                              "Unset CUDA_LAUNCH_BLOCKING: it is meant for debugging."};
 
-/* Without the waits a step would last as long as the host's own work or as the GPU's, whichever is longer. */
+/* A step that did not wait would last as long as the host's own work or as the GPU's, whichever is longer. */
 static void blocking_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);

@@ -3,8 +3,8 @@
  * onebyone.c - a loop of Python that computes small things one by one, where one call would compute all
  *
  * A run of it has reads of values, or takes elements out of a tensor, again and again, and between them computes the
- * same op, all in one function of the program. What autograd follows is left out: there each turn may need the last.
- * Of the CPU alone: on a GPU the same time is that of launches, or of waits.
+ * same op, all in one function of the program. Ops that autograd follows are left out: there each turn may need the
+ * last. For a CPU alone: on a GPU the same time is that of launches, or of waits.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 
@@ -63,7 +63,7 @@ static void run_end(struct loops *l)
     *run = (struct loop_run){0};
 }
 
-/* Of a machine without a core for the loop: a turn that waits for one is a turn of it. */
+/* The machine may have no core for the loop: a turn that waits for one is a turn of it. */
 static bool is_pause(const struct loops *l, int64_t ns) { return ns > (l->is_crowded ? WAIT_NS : TURN_NS); }
 
 static void op_take(struct loops *l, size_t i, const char *line)
@@ -120,8 +120,8 @@ static const char *change_of(const struct loops *l)
     return "compute all at once, of torch.stack(tensors) or with torch._foreach_ functions, and read once: .tolist().";
 }
 
-/* Told already by another rule of the host. Of input the loop is the other thing to change; reads that are less than
- * half of the loop are told with it alone. */
+/* Told already by another rule of the host. The loop is the other thing to change for input; reads that are less than
+ * half of the loop are named with it alone. */
 static bool is_told(const struct loops *l)
 {
     static const char *const ids[] = {KP_FINDING_READS, KP_FINDING_INPUT};

@@ -2,7 +2,7 @@
 /*
  * onehotrule.c - one_hot(ids) @ weight on the CPU, which multiplies zeros: an embedding takes the rows
  *
- * A product counts where it comes right behind one_hot, or behind its conversion. What backward does of it counts, too.
+ * A product counts where it comes right behind one_hot, or behind its conversion. Its backward counts as well.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 

@@ -2,7 +2,7 @@
 /*
  * optimizerrule.c - an optimizer that updates its parameters op by op, though torch has it in one pass (fused=True)
  *
- * Of the CPU alone: on a GPU launches and kernels tell the same time. A step with a closure runs the model, too: the
+ * For a CPU alone: on a GPU launches and kernels show the same time. A step with a closure runs the model, too: the
  * update begins behind the last node of autograd in it.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
@@ -33,7 +33,7 @@ struct updates {
     size_t ops;
 };
 
-/* Those that have fused=True on a CPU, from torch 2.4 on. Returns the name's end, NULL: none of these. */
+/* Classes that have fused=True on a CPU, from torch 2.4 on. Returns the name's end, NULL: none of these. */
 static const char *fusable_of(const char *range)
 {
     static const char *const names[] = {"AdamW", "Adam", "SGD", "Adagrad"};

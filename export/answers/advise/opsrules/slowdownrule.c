@@ -4,8 +4,8 @@
  *
  * Values do that: what decays becomes subnormal, and a CPU takes many times as long for some ops on such numbers. Calls
  * are of one kind by name, shapes and the program's line. A busier machine slows most ops alike, so an op counts by
- * what it grows beyond the median op, and waits for a core are left out of its time. Where no shapes were recorded,
- * sizes may grow: steps that get slower and slower are then left to slower-steps.
+ * what it grows beyond the median op, and waits for a core are left out of its time. Sizes may grow if no shapes were
+ * recorded: steps that get slower and slower are then left to slower-steps.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 
@@ -99,7 +99,7 @@ static double growth_of(const struct slowdown *s, const struct op_pace *pace)
     return pace->late_ns / pace->late_count / (pace->early_ns / pace->early_count);
 }
 
-/* What the median op grows, and at least 1. */
+/* The growth of the median op, and at least 1. */
 static double growth_of_ops(const struct slowdown *s)
 {
     const struct op_pace *const paces = s->paces.rows;
@@ -127,7 +127,7 @@ static void slots_choose(struct slowdown *s, double usual)
     }
 }
 
-/* What a call takes in these steps on a core, the quantile. 0: there is none. */
+/* The time of a call in these steps on a core, the quantile. 0: there is none. */
 static double call_ns(const struct slowdown *s, size_t slot, size_t from, size_t end, double share)
 {
     struct kp_sample of = {0};

@@ -4,7 +4,7 @@
  *
  * A recurrence over time steps, a loss by sample, an integrator. A run is ops of one function of the program and of
  * what it calls, in which one op runs again and again at one line. Ops that compute for long are no reason for it.
- * Where autograd follows nothing, onebyone.c and tensorloops.c look; on a GPU the same time is that of launches.
+ * If autograd follows nothing, onebyone.c and tensorloops.c look; on a GPU the same time is that of launches.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 

@@ -41,7 +41,7 @@ static int32_t next_op(const struct kp_costrules *x, int32_t node)
     return -1;
 }
 
-/* Of the first input. */
+/* The first input's. */
 static struct kp_dims shape_of(const struct kp_costrules *x, int32_t node)
 {
     struct kp_dims d;
@@ -102,7 +102,7 @@ static void sort_take(struct sorts *s, int32_t sort)
     s->taken = taken;
 }
 
-/* What torch.topk took of a sort's time on one core; see decisions/200. */
+/* The share of a sort's time that torch.topk took on one core; see decisions/200. */
 static const char *part_of(const struct sorts *s)
 {
     return 64 * s->taken <= s->all   ? "a tenth"

@@ -4,8 +4,8 @@
  *
  * Clipping by hand, an average of the weights, their decay, norms that are logged: torch has one call for a list of
  * tensors. A run is ops of one function of the program that such calls have, or that only look at a tensor, in which
- * one is computed again and again. What autograd follows, and large ops, are left out. Of the CPU alone: on a GPU the
- * same time is that of launches.
+ * one is computed again and again. Ops that autograd follows, and large ops, are left out. For a CPU alone: on a GPU
+ * the same time is that of launches.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 

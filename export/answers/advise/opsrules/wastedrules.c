@@ -69,7 +69,7 @@ static bool is_cut(const struct kp_costrules *x, size_t node, double elements)
     return false;
 }
 
-/* Of one place the layers of a model may have a tensor each: those behind the first are as that one. */
+/* One place may make a tensor for each layer of a model: those behind the first are as that one. */
 static bool is_grown(const struct growth *g, const struct grown *now, const struct grown *last)
 {
     const struct kp_chosen *const c = g->x->chosen;

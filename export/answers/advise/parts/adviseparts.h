@@ -78,7 +78,7 @@ void kp_kindtimes_add(struct kp_kindtimes *times, uint64_t place, size_t step, d
 /* Sorts them by kind and length; returns the end of the kind that begins at `from`. */
 void kp_kindtimes_sort(struct kp_kindtimes *times);
 size_t kp_kindtimes_end(const struct kp_kindtimes *times, size_t from);
-/* Of such a kind the quickest tenth, which waited for nothing, if any did. */
+/* The quickest tenth of such a kind, which waited for nothing, if any did. */
 double kp_kindtimes_quickest(const struct kp_kindtime *of, size_t count);
 void kp_kindtimes_fini(struct kp_kindtimes *times);
 
@@ -122,7 +122,7 @@ struct kp_split_places {
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           struct kp_split_places *places);
 void kp_split_places_fini(struct kp_split_places *places);
-/* What a work of a device is to a step, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
+/* The part of a step that a device's work belongs to, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
 enum kp_split_part kp_split_part_of_device(const struct kp_kineto *trace, const struct kp_kineto_event *event);
 
 /* ---- steadysteps.c ---- */

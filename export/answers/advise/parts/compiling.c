@@ -3,7 +3,7 @@
  * compiling.c - finds when torch.compile compiles
  *
  * By the ranges that its compiler makes (KPROF_COMPILE_RANGES), or without them by what every run has: dynamo looks
- * into its cache, and the code that it finds there begins at once. What lies between the two otherwise is compiling.
+ * into its cache, and the code that it finds there begins at once. All else between the two is compiling.
  */
 #include "export/answers/advise/parts/adviseparts.h"
 

@@ -7,7 +7,7 @@
 #include "export/read/store/sample.h"
 
 enum { KP_STEPS_LEAST = 2, KP_OP_COMPUTES_NS = 100000 }; /* steps that must pass a bound; shorter ops only launch */
-/* A fifth of a step, in at least half of the steps. Those of each Nth step need no half: steprules.c. */
+/* A fifth of a step, in at least half of the steps. Costs of each Nth step need no half: steprules.c. */
 static inline bool kp_advise_is_critical(const struct kp_finding *finding, size_t steps)
 {
     return finding->share >= KP_SHARE_CRITICAL && 2 * finding->steps >= steps;
@@ -75,8 +75,9 @@ int32_t kp_costrules_place(const struct kp_device_work *work);             /* th
 /* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
 bool kp_costrules_is_launch(const struct kp_costrules *rules, const struct kp_device_work *work);
 struct kp_cost kp_cost_open(struct kp_costrules *rules);
-/* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. Without a GPU the
- * work of another thread costs a step the time in which the thread of the steps runs no op: else both run at once. */
+/* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. If there is no
+ * GPU, the work of another thread costs a step the time in which the thread of the steps runs no op: else both run at
+ * once. */
 void kp_cost_add(struct kp_cost *cost, int32_t node, int64_t start_ns, int64_t end_ns, double weight);
 void kp_cost_add_node(struct kp_cost *cost, size_t node, double weight); /* with its own time */
 /* Charges each op from `first` on, of its thread and of no other op, with the time from the end of the one before: a
@@ -103,7 +104,8 @@ struct kp_finding *kp_cost_drop(struct kp_cost *cost); /* without a finding: NUL
 double kp_cost_mean(const struct kp_cost *cost);       /* of a step */
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
-/* Of a cost without waits for a core (core_waited_ns): so is what it is a share of. `finding` may be NULL. */
+/* True if the cost has no waits for a core in it (core_waited_ns): so is the time that it is a share of. `finding` may
+ * be NULL. */
 void kp_costrules_core(const struct kp_costrules *rules, struct kp_finding *finding);
 void kp_costrules_told(struct kp_costrules *rules, const double *of); /* by step: a finding has told so much of it */
 /* Have these findings told half of the `ns` that steps with weights above 0 last longer than those below? */

@@ -12,7 +12,7 @@ enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6, KP_WAITED_MAX = 6 };
 #define KP_SHARE_ELSEWHERE 0.25
 #define KP_SHARE_MOST 0.50 /* of all steps' time, in few steps as well */
 
-/* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
+/* The parts that a step's time goes to. Each moment counts once, for the first part that it belongs to. */
 enum kp_split_part {
     KP_SPLIT_COMPUTE, /* kernels of a GPU; without GPU work, ops of the host */
     KP_SPLIT_COMM,    /* NCCL kernels while nothing computes; without GPU work, collectives on the host */
@@ -21,7 +21,8 @@ enum kp_split_part {
     KP_SPLIT_IDLE,    /* the rest */
     KP_SPLIT_PARTS
 };
-/* Why a GPU has nothing to do. Without GPU work: why no op runs, of which a trace tells the first two and the rest. */
+/* Why a GPU has nothing to do. Steps that have no GPU work: why no op runs; a trace tells the first two from the
+ * rest. */
 enum kp_idle_cause {
     KP_IDLE_GC,         /* Python collects garbage */
     KP_IDLE_COMPILE,    /* torch.compile or Triton compile */
@@ -46,7 +47,7 @@ struct kp_finding_steps {
     double mean_ns;  /* is_steady: how long they are; 0: not known */
 };
 #define KP_OF_WAITS "of a step with waits for a CPU core" /* in words: of all steps, with has_waits */
-/* What each of some steps waits, or lasts longer than the others. All 0: not known. */
+/* The time that each of some steps waits, or lasts longer than the others. All 0: not known. */
 struct kp_some_steps {
     double most_ns, least_ns, all_ns; /* all: the sum */
 };
@@ -181,17 +182,17 @@ enum kp_verdict {
     KP_VERDICT_NOTHING /* is found, and it is not healthy */
 };
 enum kp_verdict kp_advice_verdict(const struct kp_advice *advice);
-/* Does `crowded` stand above all findings? Without a core all of their times are longer, but nothing is above what is
+/* Does `crowded` stand above all findings? If a core lacks, all of their times are longer, but nothing is above
  * critical, or costs more than the wait: one step that compiles again may. */
 bool kp_advice_is_crowded_first(const struct kp_advice *advice);
 /* Do evaluations take more than each finding, and as much as one that is critical? */
 bool kp_advice_is_evaluated_first(const struct kp_advice *advice);
-/* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
- * the first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
- * where the first finding is that. NULL: none of these, or not judged. */
+/* The part that most of a GPU's step goes to, as the findings have it: "GPU compute" if the compute is healthy, or the
+ * first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies" if the
+ * first finding is that. NULL: none of these, or not judged. */
 const char *kp_advice_bound(const struct kp_advice *advice);
-/* Where a finding lies: its line, "between LINE and LINE", or of loading "LINE, around LINE". NULL: not known. The text
- * may be of `room`. */
+/* The place of a finding: its line, "between LINE and LINE", or for loading "LINE, around LINE". NULL: not known. The
+ * text may be of `room`. */
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
 /* True if that begins with "between", "after", "before" or "around", and not with a line. */
 bool kp_finding_is_beside(const struct kp_finding *finding);
@@ -222,8 +223,8 @@ struct kp_rankwords {
 /* Says of a finding of KP_FINDING_COMM, which the traces of all ranks explain, whether its rank waits for another, or
  * (without a GPU) for the network or a core. False: these tell no more. */
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
-/* Of steps that are long by communication: whether other ranks had no core then, or which one came last. False: neither
- * is known. */
+/* For steps that are long by communication: whether other ranks had no core then, or which one came last. False:
+ * neither is known. */
 bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank,
                           const struct kp_longer_steps *steps);
 /* Writes who has the cores that a rank wanted, as the traces of all ranks of its machine tell. False: they do not, or

@@ -2,7 +2,7 @@
 /*
  * findingtext.c - what is said beside the findings: notes, what bounds a step, where a finding lies
  *
- * What a finding itself says and advises stands with its rule (partrules.c and the other *rules.c).
+ * The text and advice of a finding itself stand with its rule (partrules.c and the other *rules.c).
  */
 #include <stdio.h>
 #include <stdlib.h>

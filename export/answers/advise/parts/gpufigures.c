@@ -3,7 +3,7 @@
  * gpufigures.c - how much of the GPU steps use: the numbers of TensorBoard's plugin and of HolisticTraceAnalysis
  *
  * They are of the time from the first step's begin to the last one's end, but for occupancy and tensor cores: those are
- * of all kernels. Where a process works with several GPUs they are those of the first.
+ * of all kernels. If a process works with several GPUs they are those of the first.
  */
 #include "export/answers/advise/parts/costrules.h"
 
@@ -30,7 +30,7 @@ static void change_add(struct changes *c, int64_t ns, double by)
     *KP_KINETO_NEXT(c->of, c->count, c->capacity) = (struct change){ns, by};
 }
 
-/* What goes comes before what comes. */
+/* An end comes before a begin. */
 KP_ORDER2(change_order, struct change, ns, by)
 
 static bool is_kernel(const struct figures *f, const struct kp_device_work *w)
@@ -79,7 +79,8 @@ static void kernels_weigh(const struct figures *f, struct kp_gpu_figures *out)
     out->occupancy = known > 0 ? occupied / known : -1;
 }
 
-/* Of one stream, as HolisticTraceAnalysis counts: a launch goes in when its call begins, and out when its work does. */
+/* For one stream, as HolisticTraceAnalysis counts: a launch goes in when its call begins, and out when its work
+ * does. */
 static size_t queue_most(const struct kp_costrules *x, int32_t stream)
 {
     struct changes queue = {0};

@@ -2,7 +2,7 @@
 /*
  * gpusteps.c - the steps of a GPU whose host is ahead of it
  *
- * What the host's step launches runs later there, so a step of the GPU lasts from the first work of the one to the
+ * The launches of the host's step run later there, so a step of the GPU lasts from the first work of the one to the
  * first work of the next. The last ends with its work.
  */
 #include "export/answers/advise/parts/adviseparts.h"

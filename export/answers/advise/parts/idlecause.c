@@ -2,13 +2,13 @@
 /*
  * idlecause.c - divides idle time by its cause
  *
- * A gap ends where the next work begins. What of it lies before the call that launched that work belongs to what the
- * host did then. While the call runs it is launching. What is left when the call has returned is launching, too, where
- * it is short; else the work is late for a reason that is not the host's. Gaps after a wait of the host count as its
- * cost, up to the length of the wait. A call that frees memory of a device waits, too: its gaps are the allocator's.
+ * A gap ends where the next work begins. Its part before the call that launched that work belongs to the host's work at
+ * that time. While the call runs it is launching. The rest, once the call has returned, is launching as well, if it is
+ * short; else the work is late for a reason that is not the host's. Gaps after a wait of the host count as its cost, up
+ * to the length of the wait. A call that frees memory of a device waits, too: its gaps are the allocator's.
  *
- * A wait empties the queue, so launches behind it find an idle GPU. Without its waits a step would last as long as the
- * host's own work, or as the GPU's: what waits cost by that, and gaps behind them have not, they take of launching.
+ * A wait empties the queue, so launches behind it find an idle GPU. A step that did not wait would last as long as the
+ * host's own work, or as the GPU's: the cost of waits by that, less the gaps behind them, is taken from launching.
  */
 #include "export/answers/advise/parts/adviseparts.h"
 #include "export/read/facts/hostwaits.h"
@@ -174,7 +174,7 @@ static void part_add(struct finding_idle *f, enum kp_idle_cause cause, int64_t f
         *KP_KINETO_NEXT(f->gaps, f->gap_count, f->gap_capacity) = (struct launch_gap){from, to, next ? *next : unknown};
 }
 
-/* Finds the last wait before a gap. What is left of it may be charged. */
+/* Finds the last wait before a gap. The rest may be charged. */
 static void wait_take(struct finding_idle *f, int64_t ns)
 {
     for (; f->next_wait < f->wait_count && f->waits[f->next_wait].start_ns < ns; f->next_wait++) {

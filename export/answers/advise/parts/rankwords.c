@@ -15,7 +15,7 @@ static void even_out(struct kp_rankwords *out, const char *cause)
     snprintf(out->change, sizeof out->change, "Even out the work of the ranks%s%s.", *cause ? ": " : "", cause);
 }
 
-/* Without the traces of all ranks the wait is true, and whom it is for is not known. */
+/* If the traces of some ranks lack, the wait is true, and whom it is for is not known. */
 static bool lack_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks)
 {
     char names[KP_RANKTEXT_BYTES];
@@ -162,7 +162,7 @@ static void waited_note(struct kp_advice *a, const struct kp_finding *f, const c
     kp_advice_waited_add(a, &(struct kp_waited_steps){what, f->steps, of->number, some});
 }
 
-/* Of its cost a part is this finding's. */
+/* A part of its cost is this finding's. */
 static void part_keep(struct kp_finding *f, double part)
 {
     f->step_ns *= part;

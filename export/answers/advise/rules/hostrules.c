@@ -2,7 +2,7 @@
 /*
  * hostrules.c - what the host does in a step beside the model: compiling, collecting garbage, preparing its input
  *
- * With a GPU the first two cost the idle time that they cause (idlecause.c). Without, they cost what they last: ops
+ * With a GPU the first two cost the idle time that they cause (idlecause.c). If none do, they cost their own time: ops
  * inside of them are theirs. kp_rules_each_step asks the rules over ops, too (opsrules).
  */
 
@@ -63,8 +63,8 @@ static bool is_collecting(const struct kp_costrules *x, size_t i)
 }
 
 /*
- * Tells what a GPU's idle time has of this cause, or without a GPU what `cost` was charged with. Where that has no line
- * it is at the op that ends the idle time.
+ * Tells what a GPU's idle time has of this cause, or without a GPU what `cost` was charged with. If that has no line it
+ * is at the op that ends the idle time.
  */
 static struct kp_finding *cause_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule,
                                      enum kp_idle_cause cause)
@@ -124,7 +124,7 @@ static bool is_waiting(const struct kp_tree *tree, size_t function)
     return 2 * waited >= n->end_ns - n->start_ns;
 }
 
-/* An op by its stack, a Python function by its own name. What another thread prepares is a worker's. */
+/* An op by its stack, a Python function by its own name. Input that another thread prepares is a worker's. */
 bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
@@ -135,7 +135,8 @@ bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
     return kp_costrules_stack_facts(x, i) & KP_NAME_INPUT;
 }
 
-/* Where stacks are those of ops alone, the time between two ops of the input is the input's, too, but a loader's. */
+/* If stacks are those of ops alone, the time between two ops of the input is the input's as well, but for a
+ * loader's. */
 static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
 {
     int64_t until = INT64_MIN, tid = 0;
@@ -196,7 +197,7 @@ static bool is_computing(const struct kp_costrules *x, size_t i)
     return true;
 }
 
-/* What the host computes and then copies to the GPU costs the time in which the GPU computes nothing. */
+/* Work of the host that is then copied to the GPU costs the time in which the GPU computes nothing. */
 static void prepared_charge(struct kp_cost *cost, const struct kp_costrules *x)
 {
     if (!x->out->has_gpu) return;
@@ -225,7 +226,7 @@ static void input_judge(struct kp_costrules *x)
 /* ---- values that Python reads ---- */
 
 /*
- * A read costs its own span. What comes behind belongs to the loop of reads only where the next read follows after few,
+ * A read costs its own span. Ops behind a read belong to the loop of reads only if the next read follows after few,
  * short ops: very soon, or in most turns soon on the same line. Then a late turn waited for a core, and counts whole.
  */
 #define READS_SHARE 0.5 /* of its time, before a function does little else than read */
@@ -275,9 +276,9 @@ static bool is_looking(const char *op)
 }
 
 /*
- * The next read of the same thread and step, behind few and short ops; SIZE_MAX: none follows. What is computed of an
- * element (`if y[i] > 5`) goes with the loop. What is computed of tensors of their own (the norm of each gradient)
- * is to be computed all the same, whether they are read one by one or at once.
+ * The next read of the same thread and step, behind few and short ops; SIZE_MAX: none follows. Ops on an element (`if
+ * y[i] > 5`) go with the loop. Ops on tensors of their own (the norm of each gradient) are to be computed all the same,
+ * whether they are read one by one or at once.
  */
 static size_t next_read(const struct kp_costrules *x, size_t i)
 {
@@ -361,8 +362,8 @@ static void gpu_reads_see(struct kp_costrules *x)
 }
 
 /*
- * Where the function of most reads does little else, all of it is charged: what reads all at once has no loop. Adds its
- * time to those of the reads. Returns its line, or NULL.
+ * If the function of most reads does little else, all of it is charged: a function that reads all at once has no loop.
+ * Adds its time to those of the reads. Returns its line, or NULL.
  */
 static const char *function_charge(struct kp_cost *cost, const struct kp_costrules *x, struct kp_spans *times)
 {

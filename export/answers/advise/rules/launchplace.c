@@ -66,7 +66,7 @@ static const char *optimizer_change(const struct kp_costrules *x, const struct o
     return KP_TEXT("%s goes through its parameters one by one (%.0f ops a step): %s%s", o->name, ops, o->name, how);
 }
 
-/* Where half of the time or more lies in its steps. */
+/* The place in whose steps half of the time or more lies. */
 static const char *of_optimizer(const struct kp_costrules *x)
 {
     struct optimizer_ops o = {0};
@@ -129,7 +129,7 @@ static size_t line_turns(const struct line_ops *l)
     return l->keys.count ? (size_t)counts[kp_keyindex_most(&l->keys)] / l->x->chosen->step_count : 0;
 }
 
-/* What has fewer gradients than weights, as a model that is mostly frozen, adds up fewer, too. */
+/* A model with fewer gradients than weights, as one that is mostly frozen, adds up fewer as well. */
 static size_t turns_of(const struct line_ops *l)
 {
     const size_t turns = line_turns(l);

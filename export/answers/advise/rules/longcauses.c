@@ -3,11 +3,11 @@
  * longcauses.c - long steps for which nothing of the program is found: a note, as a busy machine may have made them
  *
  * A thread that has no core is slower where it happens to be: in ops that are as many as in the other steps, or while
- * no op runs. Where the trace has how long it was ready and did not run, steps come here without that time
+ * no op runs. If the trace has how long it was ready and did not run, steps come here without that time
  * (waitedsteps.c). Other traces do not have it. So a step stays a finding where the program does more then, or the same
- * place has it too often for chance (longsteps.c), or it is notable. Where cores are known to lack, programs share
- * caches and memory as well: an op that moves much memory gets slower than others, so the same ops stay a note, but in
- * each Nth step.
+ * place has it too often for chance (longsteps.c), or it is notable. If cores are known to lack, programs share caches
+ * and memory as well: an op that moves much memory gets slower than others, so the same ops stay a note, but in each
+ * Nth step.
  */
 #include "export/answers/advise/rules/ownthreads.h"
 
@@ -85,7 +85,7 @@ static void slower_find(struct noting *n)
     kp_slowerops_fini(&slower);
 }
 
-/* Returns how much they have more in all. Where threads are too many, as is told, those are the reason. */
+/* Returns how much they have more in all. If a finding says that threads are too many, those are the reason. */
 static double steps_judge(struct noting *n)
 {
     double ns = 0;
@@ -161,7 +161,7 @@ static bool slower_note(const struct noting *n)
     return true;
 }
 
-/* Where these steps have more time without an op than the others: the gap, and the call of Python that fills it. */
+/* For steps that have more time without an op than the others: the gap, and the call of Python that fills it. */
 static struct kp_gap_call gaps_place(const struct noting *n, struct kp_finding *f)
 {
     const size_t steps = n->x->chosen->step_count;
@@ -211,7 +211,7 @@ static size_t gaps_note(const struct noting *n)
     return longest;
 }
 
-/* What Python did more: many steps are to be recorded, since others may be long the next time. */
+/* The calls that Python ran more: many steps are to be recorded, since others may be long the next time. */
 static const char *python_text(const struct kp_costrules *x, size_t longest)
 {
     const struct kp_step *const steps = x->chosen->steps;

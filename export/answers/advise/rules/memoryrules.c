@@ -174,7 +174,7 @@ static const char batch_change[] = BATCHES SHOWN;
 static const char worker_change[] = BATCHES "A worker's batch lies in shared memory, and each also keeps a file open "
                                             "(sharing strategy file_descriptor). " SHOWN;
 
-/* What the program's line does, in any step. Autograd calls detach() itself where it stores a gradient. */
+/* The work of the program's line, in any step. Autograd calls detach() itself where it stores a gradient. */
 struct line_use {
     bool detaches, is_trained; /* is_trained: backward goes through it */
     bool has_backward;         /* the recording tells of which ops backward is */

@@ -15,5 +15,5 @@ const char *kp_ownthreads_line(const struct kp_costrules *rules);
 /* Other processes of the same program, or of its job, that may have the cores and that its trace does not time: ", this
  * program's DataLoader workers", ", other ranks of the job", or both; "": it has none. */
 const char *kp_ownthreads_relatives(const struct kp_costrules *rules);
-/* Where to see what they run: their own line, where Python's calls were recorded, else what to type. */
+/* How to see what they run: their own line, if Python's calls were recorded, else what to type. */
 const char *kp_ownthreads_where(const struct kp_costrules *rules);

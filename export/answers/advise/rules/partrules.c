@@ -119,7 +119,7 @@ static void gap_place_tell(const struct kp_costrules *x, double part, struct kp_
     if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
 }
 
-/* Where Python's calls were recorded, one of them filled the gaps. `part`: of these, all but the waits for a core. */
+/* If Python's calls were recorded, one of them filled the gaps. `part`: of these, all but the waits for a core. */
 static void gap_tell(const struct kp_costrules *x, double part, struct kp_finding *f)
 {
     double *weights = kp_kineto_room(x->out->steps + 1, sizeof *weights);
@@ -191,7 +191,7 @@ static bool is_of_the_host(const struct kp_tree *tree, const char *op)
     return is_op;
 }
 
-/* An op that computes launches nothing. Where it has half of the time that is the cause, else a part of it. */
+/* An op that computes launches nothing. If it has half of the time that is the cause, else a part of it. */
 static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_LAUNCH]);
@@ -299,8 +299,8 @@ static void core_tell(const struct kp_loadcore *taken, double judged_ns, struct 
 }
 
 /*
- * Waits are known by step, and not in which of its parts they lie. Where others have as much of the core as the thread
- * has, all of them may lie in this part: what is left of it then has to be critical.
+ * Waits are known by step, and not in which of its parts they lie. If others have as much of the core as the thread
+ * has, all of them may lie in this part: the rest of it then has to be critical.
  */
 static bool is_sure(const struct kp_costrules *x, const struct kp_loadcore *taken, double judged_ns, double part_ns)
 {
@@ -489,8 +489,8 @@ static size_t line_gaps_find(struct line_gaps *g, double *ns)
 }
 
 /*
- * Several gaps of one line are told together: a mask that each layer makes is one gap, or two, of each layer. What less
- * than half of the steps have is told with the slow ones.
+ * Several gaps of one line are told together: a mask that each layer makes is one gap, or two, of each layer. A cost
+ * that less than half of the steps have stands with the slow ones.
  */
 static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *rule)
 {
@@ -515,7 +515,8 @@ static void line_gaps_judge(struct kp_costrules *x, const struct advice_rule *ru
     free(g.of);
 }
 
-/* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */
+/* The bytes that a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for
+ * others. */
 static const char *bandwidth_tell(const struct kp_costrules *x, const char *what)
 {
     double bytes = 0, ns = 0;
@@ -528,7 +529,7 @@ static const char *bandwidth_tell(const struct kp_costrules *x, const char *what
     return ns > 0 ? KP_TEXT("%s, at %.1f GB/s of bus bandwidth including waits", what, bytes / ns) : what;
 }
 
-/* What overlaps with what, by what ranks send one another for; `change` is that of gradients. */
+/* The work that overlaps, by what ranks send one another for; `change` is that of gradients. */
 static const char *overlap_text(const struct kp_costrules *x, const char *change)
 {
     struct kp_commkinds kinds = {0};

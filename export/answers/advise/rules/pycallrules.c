@@ -49,7 +49,7 @@ static const struct pycall_rule {
       "all_gather_into_tensor() takes tensors without a pickle. Send objects less often, as at the end of an epoch."}},
 };
 
-/* The call itself, or an op whose stack has it. What the backward of one does, no call does. */
+/* The call itself, or an op whose stack has it. The work of one's backward is no call's. */
 static bool is_in_call(const struct kp_costrules *x, size_t i, uint32_t fact)
 {
     if (x->tree->nodes[i].is_python) return kp_node_is(x->tree, i, fact);

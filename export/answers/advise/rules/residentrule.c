@@ -59,7 +59,7 @@ static struct looks looks_read(const struct kp_kineto *trace, const char *fact, 
     return l;
 }
 
-/* What a step adds between looks that are half of [from, end) apart: the value at this share of all pairs. */
+/* The growth of a step between looks that are half of [from, end) apart: the value at this share of all pairs. */
 static double growth_at(const struct looks *l, size_t from, size_t end, double share)
 {
     const size_t half = (end - from) / 2;
@@ -161,8 +161,8 @@ static void looks_free(struct looks *l)
     free(l->bytes.of);
 }
 
-/* Had the program most of the addresses before that it has touched since the first quarter? Where they were not looked
- * at as often, it is not known. */
+/* Had the program most of the addresses before that it has touched since the first quarter? If they were not looked at
+ * as often, it is not known. */
 static bool is_reserved(const struct kp_kineto *trace, const struct looks *l, double each)
 {
     struct looks addresses = looks_read(trace, "kprof.address_steps", 1024);

@@ -36,7 +36,8 @@ void kp_launchplace_tell(const struct kp_costrules *rules, struct kp_finding *ou
 bool kp_longcauses_is_notable(const struct kp_costrules *rules, const struct kp_longsteps *longer, size_t step);
 /* Takes the steps that a busy machine may have made longer out of their groups, and tells them in a note. */
 void kp_longcauses_note(struct kp_costrules *rules, struct kp_longsteps *longer);
-/* Of steps that get slower and slower, what to change, by the part of them that grows. `is_carried`: backward alone. */
+/* For steps that get slower and slower, what to change, by the part of them that grows. `is_carried`: backward
+ * alone. */
 void kp_longcauses_drift(struct kp_cost_rule *out, enum kp_split_part part, bool is_gap, bool is_carried);
 
 /* smallcomm.c: Of the finding of collectives, tells how many small ones a step has, and where. False: they are few, or

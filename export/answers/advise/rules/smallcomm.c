@@ -18,7 +18,7 @@ struct small_comm {
     struct kp_costplaces places;
 };
 
-/* What a collective sends, at most; -1: the trace does not say. A number without a shape is one. */
+/* The bytes that a collective sends, at most; -1: the trace does not say. A number without a shape is one. */
 static int64_t bytes_of(const struct kp_tree *tree, size_t node)
 {
     const struct kp_kineto_event *const e = kp_tree_event(tree, node);

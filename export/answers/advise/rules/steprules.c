@@ -58,8 +58,8 @@ static double quantile_of(struct step_lengths *l, size_t from, size_t to, double
 /* ---- what the long steps have more of ---- */
 
 /*
- * Steps of `cost` beside those that are in no group of long ones. Of a group those alone that have its cause and no
- * other; where each of its steps has another group's, too, they stand beside the steps of that one.
+ * Steps of `cost` beside those that are in no group of long ones. Only steps of a group that have its cause and no
+ * other; if each of its steps has another group's as well, they stand beside the steps of that one.
  */
 struct compared {
     struct kp_cost *cost;
@@ -109,7 +109,7 @@ static struct compared compared_of(const struct kp_costrules *x, struct kp_cost 
                           x->chosen->step_count);
 }
 
-/* What the long steps have more than the others: each step's part in it. */
+/* The time that the long steps have more than the others: each step's part in it. */
 static double weight_of(const struct compared *c, size_t step)
 {
     if (is_of(c, step)) return 1 / (double)c->many;
@@ -187,7 +187,7 @@ static const char *schedule_text(const struct kp_costrules *x, long step, bool i
     return KP_TEXT("%ld-%ld", from, to);
 }
 
-/* What ran while no op did, only Python's calls tell: how to see those of these steps. */
+/* Only Python's calls show what ran while no op did: how to see those of these steps. */
 static const char *gap_change(const struct kp_costrules *x, const struct kp_cost *cost)
 {
     const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0, is_one = cost->least == 1;
@@ -247,7 +247,7 @@ static bool are_collecting(const struct kp_costrules *x, const struct kp_cost *c
     return true;
 }
 
-/* Those are told once: by the rule over all collections, or here. Frees the cost. */
+/* A group is named once: by the rule over all collections, or here. Frees the cost. */
 static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
 {
     struct kp_finding *const told = kp_costrules_find(x, KP_FINDING_GC);
@@ -425,8 +425,8 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
 }
 
 /*
- * Each step that is notable and has a cause of its own is told by its number, and steps of one cause together. What is
- * left is told together, too: many steps, each long by something else, are those of a busy machine.
+ * Each step that is notable and has a cause of its own is told by its number, and steps of one cause together. The rest
+ * is named together as well: many steps, each long by something else, are those of a busy machine.
  */
 static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
 {
@@ -561,7 +561,7 @@ static bool is_a_wait(const struct kp_costrules *x, const double *longer)
     return kp_costrules_is_crowded(x) && ns <= 1e3 * kp_costrules_fact(x, "kprof.core_waited_us");
 }
 
-/* What steps last at first: these few, or where the growth of the medians of the thirds leads back to. */
+/* The time of steps at first: of these few, or the one to which the growth of the medians of the thirds leads back. */
 static double first_of(struct step_lengths *l, double early, double late)
 {
     const size_t few = l->count / OPENING_PART > OPENING_LEAST ? l->count / OPENING_PART : OPENING_LEAST;

@@ -4,12 +4,11 @@
  * how many threads there should be
  *
  * Calls of torch's ops are of one kind by name, call stack and their turn in the step. A call waits for threads that
- * have no core where it lasts over twice the median of its kind. Where all calls do, the wait of the thread of the
- * steps for a core tells. Sharing a small op costs more than it saves even where each thread has a core
- * (decisions/117).
- * A call may wait because of other programs, too: of those no trace tells. Where these have the cores of threads that
- * are no more than the cores, an op waits for the slowest of them. One thread needs at most as much of a core as all
- * together do in the quickest calls, and waits for it as long as this one does.
+ * have no core where it lasts over twice the median of its kind. If all calls do, the wait of the thread of the steps
+ * for a core shows it. Sharing a small op costs more than it saves even where each thread has a core (decisions/117). A
+ * call may wait because of other programs, too: of those no trace tells. If these have the cores of threads that are no
+ * more than the cores, an op waits for the slowest of them. One thread needs at most as much of a core as all together
+ * do in the quickest calls, and waits for it as long as this one does.
  */
 
 #include <math.h>
@@ -78,7 +77,7 @@ static double *waits_take(struct kp_kindtimes *t, size_t steps, double times)
     return waits;
 }
 
-/* Of all calls at their quickest half of the time is in calls that last no longer. 0: there is none. */
+/* Half of the time of all calls at their quickest is in calls that last no longer. 0: there is none. */
 static double usual_length(struct kp_kindtimes *t)
 {
     double all = 0, sum = 0;
@@ -124,7 +123,7 @@ static double cores_had(const struct kp_costrules *x)
     return had > 0 && others > 0 && threads.busy > threads.cores ? (had + others) / (wanted + fmax(0, asleep)) : 0;
 }
 
-/* Of a core, what one thread would have where other programs have little. all: what the program had. */
+/* The part of a core that one thread would have while other programs have little. all: what the program had. */
 static double core_alone(const struct kp_costrules *x, double all)
 {
     const double had = kp_costrules_fact(x, "kprof.core_had_us"),
@@ -134,7 +133,7 @@ static double core_alone(const struct kp_costrules *x, double all)
     return fmin(1, fmin(all, cores / (1 + strangers)));
 }
 
-/* What steps last more than one thread would, which has so much of a core; the mean. */
+/* The time by which steps last longer than with one thread, which has so much of a core; the mean. */
 static double wait_mean(const struct kp_costrules *x, const double *ops, double share)
 {
     const size_t steps = x->chosen->step_count;
@@ -151,9 +150,9 @@ static double wait_mean(const struct kp_costrules *x, const double *ops, double 
 enum { COST_UNKNOWN, COST_ABOUT, COST_UP_TO };
 
 /*
- * Where all calls are slow, none of them tells. The thread has no core while the others spin on it, and these keep it
- * for whole turns. What it needs without that wait is what one thread needs (decisions/117). Other programs would take
- * the cores of threads that are gone: one thread may then have all that the program had, or no more than it has now.
+ * If all calls are slow, none of them shows it. The thread has no core while the others spin on it, and these keep it
+ * for whole turns. Its time less that wait is the need of one thread (decisions/117). Other programs would take the
+ * cores of threads that are gone: one thread may then have all that the program had, or no more than it has now.
  */
 static int cost_of_wait(struct kp_finding *f, struct kp_costrules *x, const double *ops, double *most)
 {
@@ -211,7 +210,7 @@ static const char *others_of(const struct kp_costrules *x)
     return *kp_ownthreads_relatives(x) ? "other processes" : "other programs";
 }
 
-/* What the threads cost, as the end of a finding's words. is_large: it is not known to be small. */
+/* The cost of the threads, as the end of a finding's words. is_large: it is not known to be small. */
 static const char *cost_text(struct kp_finding *f, struct kp_costrules *x, double *length, bool *is_large)
 {
     double *const ops = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *ops), most = 0;

@@ -73,7 +73,8 @@ static bool *input_mark(const struct kp_costrules *x)
     return is;
 }
 
-/* What a piece of the innermost call waits for: the outermost call below the program's own that a table names tells. */
+/* The wait of a piece of the innermost call: decided by the outermost call below the program's own that a table
+ * names. */
 static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, int32_t node, struct kp_waitplace *out)
 {
     struct kp_kineto *const trace = x->tree->trace;
@@ -141,7 +142,7 @@ void kp_waitcalls_fini(struct kp_waitcalls *c)
     kp_keyindex_fini(&c->steps);
 }
 
-/* Of functions that no table names only the one with most waits: the others compute. */
+/* Among functions that no table names, only the one with most waits: the others compute. */
 static const struct kp_waitplace *most_of(const struct kp_waitcalls *c, int kind)
 {
     const struct kp_waitplace *const of = c->places.rows, *most = NULL;
@@ -246,7 +247,7 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
 
 #define FOR_THIS 0.8 /* of its time */
 
-/* Where that thread spends most of its other time; NULL: it has none. */
+/* The place at which that thread spends most of its other time; NULL: it has none. */
 static const char *feeder_text(const struct waitcall_feeding *f, bool *is_for_this)
 {
     static const char *const does[KP_PYWAIT_KINDS] = {"runs",
@@ -267,7 +268,7 @@ static const char *feeder_text(const struct waitcall_feeding *f, bool *is_for_th
                              100 * ns[most] / f->ns);
 }
 
-/* Of threads that fill one another's queues the one that waits least for them keeps the others. */
+/* Among threads that fill one another's queues, the one that waits least for them keeps the others. */
 const char *kp_waitcalls_feeder(const struct kp_costrules *x, bool *is_for_this)
 {
     struct waitcall_feeding f = {.x = x};

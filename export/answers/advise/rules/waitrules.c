@@ -2,10 +2,10 @@
 /*
  * waitrules.c - the thread of the steps sleeps: in which call it waits, and for what, or that it waits for the GIL
  *
- * The kernel tells how long that thread slept in the window. Where Python's calls were recorded, names tell what it
- * waited for (pywait.def). What it slept beside these it waits for the GIL, if other threads of the program have a core
- * meanwhile: 5 ms each time, wherever an op or a function in C ends. Without calls the gaps between its ops tell: one
- * wait is one gap of the step, and waits for the GIL lie in many.
+ * The kernel tells how long that thread slept in the window. If Python's calls were recorded, names show the thing it
+ * waited for (pywait.def). The sleep beside these is a wait for the GIL, if other threads of the program have a core
+ * meanwhile: 5 ms each time, wherever an op or a function in C ends. If they were not, the gaps between its ops decide:
+ * one wait is one gap of the step, and waits for the GIL lie in many.
  */
 #include "export/answers/advise/rules/waits.h"
 
@@ -30,7 +30,7 @@ static bool has_comm(const struct kp_costrules *x)
     return x->out->mean_ns[KP_SPLIT_COMM] > COMM_LITTLE * x->out->step_ns;
 }
 
-/* What the thread of the steps slept, a step, outside of data loading. Negative: not known. */
+/* The sleep of the thread of the steps, a step, outside of data loading. Negative: not known. */
 static double asleep_of(const struct kp_costrules *x)
 {
     const double asleep = kp_loadcore_asleep_ns(x) / (double)x->out->steps - x->out->mean_ns[KP_SPLIT_LOADING];
@@ -50,8 +50,8 @@ static bool may_be_idle(const struct kp_costrules *x, const struct kp_finding *f
 }
 
 /*
- * Adds a finding of what each step has of it, and explains the time without an op, and slow steps, by it. What few
- * steps have makes these slow: it is told with them.
+ * Adds a finding of what each step has of it, and explains the time without an op, and slow steps, by it. A wait that
+ * few steps have makes these slow: it is named with them.
  */
 static struct kp_finding *wait_tell(struct kp_costrules *x, struct kp_finding *f, const double *of)
 {
@@ -197,7 +197,7 @@ static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, 
     free(of);
 }
 
-/* `with lock:` calls nothing that is recorded. Where other waits for locks are told, it is one with them. */
+/* `with lock:` calls nothing that is recorded. If other waits for locks are named, it is one with them. */
 static void own_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, double ns)
 {
     struct kp_finding *const told = kp_costrules_find(x, words[KP_PYWAIT_OWN].id);
@@ -212,7 +212,8 @@ static void own_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, d
     x->explained |= 2 * told->step_ns >= x->out->mean_ns[KP_SPLIT_IDLE] ? 1u << KP_SPLIT_IDLE : 0;
 }
 
-/* What no named call explains: one function in C that waits; the GIL; or a lock of a statement, which is no call. */
+/* The sleep that no named call explains: one function in C that waits; the GIL; or a lock of a statement, which is no
+ * call. */
 static void rest_judge(struct kp_costrules *x, const struct kp_waitcalls *calls, double rest)
 {
     const double unknown = kp_waitcalls_ns(calls, KP_PYWAIT_NONE), own = kp_waitcalls_ns(calls, KP_PYWAIT_OWN);
@@ -244,8 +245,8 @@ static const char gap_change[] = "To see the call, and the cause of the wait: kp
                                  "10-30 -- ..., then kprof advise. A pool of processes " PICKLES;
 
 /*
- * How long the thread waits, a step: what the place has, and no more than the thread sleeps. Where it sleeps for a good
- * part of that place, as while it reads files, what it does there beside is of the same cause.
+ * How long the thread waits, a step: what the place has, and no more than the thread sleeps. If it sleeps for a good
+ * part of that place, as while it reads files, its other work there is of the same cause.
  */
 static double gap_cost(const struct kp_waitgaps *gaps, double asleep)
 {

@@ -30,11 +30,11 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *rule
 void kp_waitcalls_fini(struct kp_waitcalls *calls);
 double kp_waitcalls_ns(const struct kp_waitcalls *calls, int kind); /* the mean of a step */
 void kp_waitcalls_steps(const struct kp_waitcalls *calls, int kind, double *of);
-/* Returns the place with most. Where it is not nearly all, writes "45.5 ms a step in FUNCTION at a.py:24 read, ..",
+/* Returns the place with most. If it is not nearly all, writes "45.5 ms a step in FUNCTION at a.py:24 read, ..",
  * largest first; else "". */
 const struct kp_waitplace *kp_waitcalls_lines(const struct kp_waitcalls *calls, const struct kp_kineto *trace, int kind,
                                               char *out, size_t bytes);
-/* Of a thread that puts into queues: where it spends most of its other time. NULL: none does. */
+/* For a thread that puts into queues: the place at which it spends most of its other time. NULL: none does. */
 const char *kp_waitcalls_feeder(const struct kp_costrules *rules, bool *is_for_this);
 
 /* ---- waitgaps.c ---- */

@@ -45,8 +45,8 @@ static double calls_more(const struct kp_forward_names *names, size_t n, size_t 
     return (double)f->calls[step] - (step < names->steps ? f->usual : 0);
 }
 
-/* What each name says, in whole training steps. False: of the names that take most time, others have more of it. Where
- * there are layers these alone decide: a loss takes long, too, and longer beside other programs. */
+/* The size of a pass by each name, in whole training steps. False: of the names that take most time, others have more
+ * of it. Layers alone decide if there are some: a loss takes long as well, and longer beside other programs. */
 static bool steps_say(const struct kp_forward_names *names, size_t step, size_t of[KP_FORWARD_NAMES_MOST])
 {
     int64_t all[2] = {0}, have[2] = {0}; /* of others, and of layers */
@@ -70,7 +70,8 @@ static int64_t time_of(const struct kp_forward_names *names, const size_t *of, s
     return ns;
 }
 
-/* What most time says, of layers where there are some: what else is drawn or scored may run more often. */
+/* The size that has most time, by layers if there are some: other things that are drawn or scored may run more
+ * often. */
 static size_t steps_by_names(const struct kp_forward_names *names, size_t step, size_t of[KP_FORWARD_NAMES_MOST])
 {
     size_t found = 0;
@@ -143,7 +144,7 @@ double kp_evalsteps_usual(const uint32_t *without, size_t steps)
     return steps > KP_EVALSTEPS_FEW ? kp_evalsteps_median(without, steps) : least;
 }
 
-/* Of two or three steps one runs passes that the others have not. Two of them could not be most steps. */
+/* One of two or three steps runs passes that the others have not. Two of them could not be most steps. */
 static bool is_one_of_few(const struct kp_passes *of, size_t steps, size_t found, size_t trains)
 {
     size_t passes = 0;

@@ -4,8 +4,8 @@
  *
  * An evaluation of many passes is a piece of its own, beside which no other step lies. So each piece is counted, and
  * the steps are judged when all have come. No op is kept by then: an evaluation lasts about what its step does beyond
- * the median of the others. What is evaluated outside of the steps is not counted. A trace that is not too large is
- * read as a whole then.
+ * the median of the others. An evaluation outside of the steps is not counted. A trace that is not too large is read as
+ * a whole then.
  */
 #include "export/answers/advise/stepkinds/evalsteps.h"
 

@@ -4,13 +4,13 @@
  *
  * torch numbers a forward op only where gradients are on. So an op that has a number in the other steps, and in one
  * step runs K times as often without, is an evaluation of K passes. With Python's calls recorded, a call of a whole
- * module is a pass, and it has a backward where some op in it has one; that tells compiled models, too. What most steps
- * have without gradients, as a teacher, is a part of the training.
+ * module is a pass, and it has a backward where some op in it has one; that tells compiled models, too. A pass that
+ * most steps have without gradients, as a teacher's, is a part of the training.
  *
  * An evaluation before the training's first pass is what the step has more up to there than other steps: its loader's
  * workers start in it, and metrics follow behind the last pass. One behind the training lasts from the op before it,
  * but for its data loading. The training's own time up to its first pass, or from its last one on, is as long as in the
- * other steps. A long gap before the first pass is named: workers start in it, or Python collects garbage. Where one
+ * other steps. A long gap before the first pass is named: workers start in it, or Python collects garbage. If one
  * evaluation has far more behind its last pass than the others, that is a step's own.
  */
 #include "export/answers/advise/stepkinds/evalsteps.h"
@@ -271,7 +271,7 @@ struct eval_walk {
     const uint8_t *marks; /* by node */
     struct kp_spans *times;
     struct eval_tails tails;
-    /* Of the training: from a step's begin to its first pass, from its last pass to the end; medians. */
+    /* Times of the training: from a step's begin to its first pass, from its last pass to the end; medians. */
     double lead_ns, trail_ns;
     int64_t before_ns, start_ns, end_ns; /* the last op outside; the evaluation under way, start -1: none */
     int64_t trained_ns;                  /* the end of the training's last pass in this step; -1: none yet */
@@ -322,8 +322,8 @@ static void usual_measure(struct eval_walk *w, const struct kp_passes *of)
 }
 
 /*
- * Ends the evaluation that is under way. What asks more often than the training does is the end of the evaluation's
- * loader, which ends its workers. The training goes on at `until_ns`, or where it asks its own loader.
+ * Ends the evaluation that is under way. A call that asks more often than the training does is the end of the
+ * evaluation's loader, which ends its workers. The training goes on at `until_ns`, or where it asks its own loader.
  */
 static void eval_end(struct eval_walk *w, int64_t until_ns)
 {
@@ -405,7 +405,7 @@ static void eval_measure(struct eval_walk *w, const struct kp_step *step)
     else eval_end(w, step->end_ns - rest_of(w->trail_ns, w->start_ns - w->trained_ns));
 }
 
-/* Adds what is behind the last passes. Where that is far more than the median of all, as much as that. */
+/* Adds what is behind the last passes. As much as that, if it is far more than the median of all. */
 static int64_t tails_add(struct eval_walk *w)
 {
     double *lengths = kp_kineto_room(w->tails.count + 1, sizeof *lengths);
@@ -451,7 +451,7 @@ static bool has_outside(const struct eval_outside *outside)
     return is_outside(&outside[BEFORE_STEPS]) || is_outside(&outside[BEHIND_STEPS]);
 }
 
-/* Of both sides. */
+/* The times of both sides. */
 static double outside_ns(const struct eval_outside *outside)
 {
     double ns = 0;
@@ -472,7 +472,7 @@ static const char *outside_text(const struct kp_costrules *x, const struct eval_
     return text;
 }
 
-/* What of these times is loading. */
+/* The part of these times that is loading. */
 static int64_t loading_of(const struct kp_costrules *x, const struct kp_spans *times)
 {
     struct kp_spans loading = {0};
@@ -580,7 +580,7 @@ static const char *unknown_text(const struct kp_costrules *x, const struct kp_pa
     "range"
 #define EVALUATED_SAVE ". To save time, "
 
-/* Those outside of the steps cost the run, too. */
+/* Passes outside of the steps cost the run as well. */
 static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside,
                            const struct kp_evalkind *kind)
 {
@@ -624,7 +624,7 @@ void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
 
 /* ---- steps without it ---- */
 
-/* What of it was loading, and what ops outside of that. Where they overlap it counts as loading. */
+/* The part of it that was loading, and the ops outside of that. Time in both counts as loading. */
 static void parts_find(const struct kp_costrules *x, const struct kp_spans *times, struct kp_spans *loading,
                        struct kp_spans *worked)
 {

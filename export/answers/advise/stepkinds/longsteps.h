@@ -112,7 +112,8 @@ struct kp_gap_call {
 };
 struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns,
                                     struct kp_finding *out);
-/* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
+/* For each step with a weight: the line and call that have most of that time. Equal numbers are one place; 0: not
+ * known. */
 void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
 /* How much of that time such a place has in the mean of the steps without a weight, ns. */
 double kp_gapplace_usual(const struct kp_costrules *rules, const double *weights, uint64_t call);
@@ -126,7 +127,7 @@ bool kp_gapplace_is_within(const char *line, const char *function); /* one of bo
 
 /* When the function of a line of the program runs, as far as calls or ops tell. Settled; none where it is not known. */
 void kp_readtimes_find(struct kp_spans *out, const struct kp_costrules *rules, const char *line);
-/* What of these times (settled) is without an op. */
+/* The part of these times (settled) that is without an op. */
 void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, const struct kp_spans *times);
 
 /* ---- steptrend.c ---- */
@@ -145,8 +146,8 @@ double *kp_waitedsteps_find(const struct kp_costrules *rules);
 /* Did the machine get busier: do these waits grow from step to step, and by more than the steps do? */
 bool kp_waitedsteps_grow(const struct kp_costrules *rules, const double *waits, struct kp_steptrend *out);
 /*
- * Steps that are long by their waits, most of it: a note tells them, for the program has not made them long. What
- * such a step has more without them may be told as well, or be little of all time. `of`: by step, without the waits.
+ * Steps that are long by their waits, most of it: a note tells them, for the program has not made them long. The rest
+ * of such a step may be named as well, or be little of all time. `of`: by step, without the waits.
  */
 void kp_waitedsteps_judge(struct kp_costrules *rules, const double *of, const double *waits, const bool *is_prompt);
 

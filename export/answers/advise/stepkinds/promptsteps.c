@@ -5,13 +5,13 @@
  * The first embedding of a step says how many tokens it takes, where shapes were recorded: its second input is the
  * batch, [sequences, tokens]. With a cache each step takes one, but for those that begin with a prompt.
  *
- * Without shapes the ops tell: more rows make each call of the op with most time longer, and a wait for a core makes
- * one or two longer. So a step is of a prompt where nearly all of as many calls as usual last far longer than the
- * median call. That is said of steps of a model without a backward alone, which begin with an embedding each, and
- * pick a token each: those of a classifier of texts are as many rows as texts came together.
+ * If there are no shapes the ops decide: more rows make each call of the op with most time longer, and a wait for a
+ * core makes one or two longer. So a step is of a prompt where nearly all of as many calls as usual last far longer
+ * than the median call. That is said of steps of a model without a backward alone, which begin with an embedding each,
+ * and pick a token each: those of a classifier of texts are as many rows as texts came together.
  *
- * A busy machine hides some of them, and makes steps of a token as long. Where some that are found run other ops than
- * the usual step, a step is of a prompt if it runs what most of those do: generate() prepares each.
+ * A busy machine hides some of them, and makes steps of a token as long. If some that are found run other ops than the
+ * usual step, a step is of a prompt if it runs the ops of most of those: generate() prepares each.
  *
  * A trace comes in pieces, or as one. That op is the one with most time in the first piece that has steps. Only its
  * calls are kept, and the steps are judged when all have come.
@@ -28,7 +28,7 @@ struct op_call {
     uint32_t step, ns; /* ns: at most UINT32_MAX */
 };
 struct kp_promptpieces {
-    long *tokens;  /* by step; 0: not known. Where the ops tell, 1 or 2 stand for one and for more */
+    long *tokens;  /* by step; 0: not known. If the ops decide, 1 or 2 stand for one and for more */
     uint64_t *ops; /* by step: which ops it runs and how often, in whatever order: a sum of hashes of their names */
     size_t steps, token_capacity, ops_capacity;
     uint64_t key;          /* of the op's name: each piece has strings of its own. 0: not found yet */
@@ -132,7 +132,8 @@ static void ops_add(struct kp_promptpieces *p, const struct kp_costrules *x)
     }
 }
 
-/* What most of the steps run that have so many tokens (0: any), and run other than `but`. count: how many they are. */
+/* The ops of most of the steps that have so many tokens (0: any), and run other than `but`. count: how many they
+ * are. */
 static uint64_t most_common(const uint64_t *ops, const long *tokens, long of, uint64_t but, size_t steps, size_t *count)
 {
     struct kp_keyindex keys = {0};

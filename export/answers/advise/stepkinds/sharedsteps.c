@@ -46,7 +46,7 @@ static struct profile group_profile(const struct kp_costrules *x, const struct k
     return p;
 }
 
-/* What both have more. */
+/* The time that both have more. */
 static double common_ns(const struct profile *p, struct profile *step)
 {
     double ns = 0;

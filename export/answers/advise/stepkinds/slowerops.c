@@ -2,16 +2,16 @@
 /*
  * slowerops.c - how much longer a step lasts by ops that run as often as in the other steps, but slower
  *
- * Calls are of one kind by name and shapes; where no shapes were recorded, by name and the program's line. What a
- * library's op does itself counts: a function of the program that an op calls may do something else each time. Such
- * functions, as hooks, may run in the engine of autograd and in an optimizer. A thread that is slower is so there, too,
- * so these count up to what the ops have more.
+ * Calls are of one kind by name and shapes; where no shapes were recorded, by name and the program's line. The own work
+ * of a library's op counts: a function of the program that an op calls may do something else each time. Such functions,
+ * as hooks, may run in the engine of autograd and in an optimizer. A thread that is slower is so there, too, so these
+ * count up to what the ops have more.
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 #define CALLS_SLACK 0.5 /* more than usual in the mean */
 
-/* "AddmmBackward0": a node of autograd in C++. Those of functions in Python have no number. */
+/* "AddmmBackward0": a node of autograd in C++. Functions in Python have no number. */
 static bool is_autograd_node(const char *name)
 {
     const char *number = strstr(name, "Backward");
@@ -81,7 +81,7 @@ void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *x, c
     }
 }
 
-/* What a slower thread has more, of what its ops have, and of where hooks may run. */
+/* The time that a slower thread has more, in its ops, and in places where hooks may run. */
 static double with_hooks(double of_ops, double of_hooks)
 {
     return of_ops + (of_hooks < of_ops ? of_hooks : of_ops > 0 ? of_ops : 0);

@@ -2,7 +2,7 @@
 /*
  * stepbegin.c - whether what steps have more lies at their begin, behind the optimizer of the step before
  *
- * Where steps are counted by an optimizer, what a loop does behind optimizer.step() is the begin of the next step. A
+ * If steps are counted by an optimizer, all that a loop does behind optimizer.step() is the begin of the next step. A
  * loop's own counter is one less there. The first forward op is the first one that has a backward.
  */
 #include "export/answers/advise/stepkinds/longsteps.h"

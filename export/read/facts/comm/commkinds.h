@@ -24,7 +24,7 @@ bool kp_commkinds_is_stage(const char *name);
 void kp_commkinds_add(struct kp_commkinds *kinds, const struct kp_tree *tree, const struct kp_spans *within);
 /* The kind with most time. */
 enum kp_commkind kp_commkinds_most(const struct kp_commkinds *kinds);
-/* What to change where ranks send too much: a sentence. And where they send at the wrong time: the end of one. Settings
- * of DDP are told to its programs alone. */
+/* The change to make if ranks send too much: a sentence. And where they send at the wrong time: the end of one.
+ * Settings of DDP are told to its programs alone. */
 const char *kp_commkinds_less(const struct kp_commkinds *kinds);
 const char *kp_commkinds_overlap(const struct kp_commkinds *kinds);

@@ -92,7 +92,7 @@ int32_t *kp_commstarts_find(const struct kp_tree *tree)
     return found;
 }
 
-/* What the program does: neither steps nor ranges of a backend. */
+/* The program's own events: neither steps nor ranges of a backend. */
 static void others_find(struct kp_spans *out, const struct kp_tree *tree, const struct kp_spans *inside)
 {
     for (size_t i = 0; i < tree->count; i++) {

@@ -96,8 +96,8 @@ static bool list_take(struct nocore *n, const char *at, struct nocore_wait *sum)
 
 /*
  * A list may end before its window's steps do: older versions lost the last KB of a killed process's list, and of a
- * long window 1 MB is kept. What the window waited in all is known, so its later steps waited the rest together.
- * Which of them did is not known: each gets a part of its length, so that a long one stays long beside the others.
+ * long window 1 MB is kept. The sum of the window's waits is known, so its later steps waited the rest together. Which
+ * of them did is not known: each gets a part of its length, so that a long one stays long beside the others.
  */
 static bool rest_take(struct nocore *n, const struct kp_kineto *trace, const struct nocore_wait *listed)
 {

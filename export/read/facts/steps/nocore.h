@@ -15,7 +15,7 @@ bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_st
  * waited beside it, by their length. */
 bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_step *steps, size_t count);
 
-/* What the thread of the steps had of a core in some of all steps. */
+/* The time for which the thread of the steps had a core in some of all steps. */
 struct kp_nocore_times {
     double had_ns, waited_ns; /* waited: it was ready to run, and had none */
     bool is_of_all;           /* of all that was recorded: which steps waited is not known */

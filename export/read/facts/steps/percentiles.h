@@ -8,7 +8,7 @@ struct kp_percentiles {
     double p50_ns, p90_ns, p99_ns;
     size_t count; /* 0: there is nothing to tell */
 };
-/* Of the steps' lengths, of what was chosen in them. */
+/* The percentiles of the steps' lengths, or of the chosen time in them. */
 struct kp_percentiles kp_percentiles_of_steps(const struct kp_chosen *chosen);
-/* Of the whole calls of what was asked for by its name. */
+/* The percentiles of the whole calls that were asked for by name. */
 struct kp_percentiles kp_percentiles_of_calls(const struct kp_chosen *chosen);

@@ -5,7 +5,7 @@
  *
  * The kernel counts that for a step, and no trace tells in which part of it. A thread that sleeps wants no core, so the
  * parts in which it is awake have the wait by their length. It sleeps in such a part as long as in the whole window, at
- * most. Where that is not known, it may sleep in all of the part, and nothing is taken out.
+ * most. If that is not known, it may sleep in all of the part, and nothing is taken out.
  */
 #include "export/answers/advise/rules/load/loadwaits.h"
 

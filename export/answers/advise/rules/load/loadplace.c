@@ -2,8 +2,8 @@
 /*
  * loadplace.c - which line of the program the loading of data spends its time in, and what to change
  *
- * Where Python's calls were recorded, that is the line that ran. With stacks of ops alone no line is known of the time
- * in no op: it is told by the ops before and behind it. In most loaders these are of the item before and of this one.
+ * If Python's calls were recorded, that is the line that ran. With stacks of ops alone no line is known of the time in
+ * no op: it is told by the ops before and behind it. In most loaders these are of the item before and of this one.
  */
 #include "export/answers/advise/rules/load/loadwaits.h"
 
@@ -42,7 +42,7 @@ static void call_charge(struct loadplace *p, size_t node, int64_t ns)
     else if (kp_name_begins(name, "<built-in method read") || kp_name_begins(name, "<method 'read")) p->reads_ns += ns;
 }
 
-/* What asks the loader is around all of it, and tells nothing more. */
+/* The caller of the loader is around all of it, and adds nothing. */
 static void gap_end(struct loadplace *p, uint32_t behind)
 {
     const uint64_t before = p->last_line == p->loader_line ? 0 : p->last_line;
@@ -86,7 +86,8 @@ static bool is_between(const struct kp_finding *f) { return f->after || f->until
 #define NOTHING_SHARE 0.05  /* of a step: workers save no more */
 #define RECORD_CALLS "kprof run --with-stack 1 --schedule 10-30, then kprof advise."
 
-/* Python's calls tell what of the loading waits. Without them it is no more than the thread of the steps slept. */
+/* Python's calls tell what of the loading waits. If they lack it is no more than the time that the thread of the steps
+ * slept. */
 static void waits_set(struct kp_loading *l, const struct kp_costrules *x, const struct loadplace *p, bool has_calls,
                       double taken_ns)
 {
@@ -99,7 +100,8 @@ static void waits_set(struct kp_loading *l, const struct kp_costrules *x, const 
     l->waits_known |= l->waits < COMPUTES_SHARE;
 }
 
-/* Of a step that loads: some may have nothing to load. What had no core is in none of it, as far as it is known. */
+/* The time of a step that loads: some may have nothing to load. It has no wait for a core in it, as far as such waits
+ * are known. */
 static struct kp_loading loading_of(const struct kp_costrules *x, const struct loadplace *p,
                                     const struct kp_loadcore *taken, const struct kp_finding *f)
 {
@@ -114,7 +116,7 @@ static struct kp_loading loading_of(const struct kp_costrules *x, const struct l
     return l;
 }
 
-/* What is known of the items, and how to learn the rest. */
+/* The facts about the items, and how to learn the rest. */
 static const char *items_text(const struct kp_costrules *x, const struct loadplace *p, const struct kp_loading *l,
                               const struct kp_finding *f)
 {
@@ -202,7 +204,7 @@ static const char *change_of(const struct kp_costrules *x, const struct kp_loadi
                    start_text(x, l, workers), l->load_ns / 1e6, most_text(x, f), items, busy_text(x, l));
 }
 
-/* Where most of the loading is. */
+/* The place of most of the loading. */
 static void place_tell(const struct loadplace *p, struct kp_finding *out)
 {
     const struct kp_kineto *const trace = p->tree->trace;

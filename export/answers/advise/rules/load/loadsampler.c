@@ -68,7 +68,7 @@ void kp_rules_sampler(struct kp_costrules *x)
         "cumulative sum, sorted lengths). Draw the indices of many batches, or of the whole epoch, at once "
         "(torch.multinomial, torch.randperm, numpy.searchsorted on the cumulative sum). Or draw them ahead in a "
         "thread."};
-    /* Of less than half the rest is the finding, and has a word of this. */
+    /* If it has less than half, the rest is the finding, and has a word of this. */
     struct kp_finding *const f = kp_cost_tell_if(&cost, &rule, 2 * ns >= loading_ns);
     if (f && loading_ns - ns >= SAMPLER_PART * loading_ns)
         f->what = KP_TEXT("%s (the rest of next() takes %.1f ms)", f->what, (loading_ns - ns) / 1e6);

@@ -2,9 +2,9 @@
 /*
  * loadsavings.c - what workers save at most of a step that loads its batch itself, and whether that is worth a try
  *
- * Where all loading lies beside the training, a step still lasts as long as the rest of it does. Nor is it shorter than
- * what computes in it, items and training, takes of all cores. What waits takes none. To take a batch from a worker
- * costs time, too (decisions/114), so less than the bound is saved. Each worker loads one batch at a time.
+ * If all loading lies beside the training, a step still lasts as long as the rest of it does. Nor is it shorter than
+ * what computes in it, items and training, takes of all cores. A wait takes none. To take a batch from a worker costs
+ * time, too (decisions/114), so less than the bound is saved. Each worker loads one batch at a time.
  */
 #include "export/answers/advise/rules/load/loadsavings.h"
 
@@ -12,7 +12,7 @@
 #define HAND_OVER_LEAST 0.5  /* times KP_HAND_OVER_NS: items that wait need no core while the batch is handed over */
 #define HAND_OVER_DOUBLE 2.0 /* times: what is less differs from run to run */
 
-/* What a step still lasts with any number of workers. */
+/* The time that a step still lasts with any number of workers. */
 static double rest_ns(const struct kp_loading *l)
 {
     const double rest = l->step_ns > l->load_ns ? l->step_ns - l->load_ns : 0;
@@ -37,7 +37,7 @@ enum kp_loading_size kp_loading_size_of(const struct kp_loading *l)
     return on_a_core < HAND_OVER_DOUBLE * KP_HAND_OVER_NS ? KP_LOADING_MIDDLE : KP_LOADING_LONG;
 }
 
-/* Of items that compute each needs a core. Those that wait need one to be handed over (decisions/116). */
+/* Items that compute need a core each. Items that wait need one to be handed over (decisions/116). */
 static long workers_most(const struct kp_loading *l)
 {
     enum { FEW = 4, MANY = 16 };

@@ -3,7 +3,7 @@
  * loadwaits.c - what a loader with workers makes the steps wait: each a little, or a few of them for all
  *
  * Steps of which a few wait for most of it are told by their number, and the others beside them: the mean of both is
- * what no step has. What each waits may be the price of a batch that comes from another process.
+ * what no step has. Their waits may be the price of a batch that comes from another process.
  */
 #include "export/answers/advise/rules/load/loadwaits.h"
 

@@ -19,7 +19,8 @@ bool kp_part_is_of_others(const struct kp_costrules *rules, enum kp_split_part p
  */
 #define KP_LOADER_KEEPS "Keep the workers: DataLoader(..., persistent_workers=True)."
 bool kp_loadepochs_tell(const struct kp_costrules *rules, const double *waits, struct kp_finding *out);
-/* Where each step makes a new iterator of the loader for one batch, says so, and what to change. False: none does. */
+/* Says that each step makes a new iterator of the loader for one batch, if it does, and what to change. False: none
+ * does. */
 bool kp_loadepochs_each(const struct kp_costrules *rules, struct kp_finding *out);
 
 /* loadtensors.c: where a batch comes as many tensors, whose receipt takes much of the wait, says so, and what to change
