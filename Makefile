@@ -121,6 +121,7 @@ BELOW_heap := names out read format base
 BELOW_gpu := names out read format base
 # Tests of what reads a trace parse one, and look at it by its rows.
 $(foreach r,$(EXPORT_READS),$(eval BELOW_$(r) := $(call behind,$(r),$(EXPORT_READS)) top torchtable stacks $(EXPORT_MODEL) $(EXPORT_WRITES) read format base))
+BELOW_jobs += schedule
 BELOW_trace := $(filter-out trace,$(EXPORT_WRITES)) read format base
 BELOW_cli := $(EXPORT_CLI) read schedule format base
 # Tests of sources read back what they wrote: no source calls read (check-layers.sh).

@@ -3,7 +3,7 @@
 EXPORT_WRITES := trace gpu heap names out
 # The rooms that read one, in the command alone, highest first: answers, then what they read with.
 EXPORT_MODEL := facts tree parse frames kineto store show
-EXPORT_READS := watch view page runadvice heapview convert diff advise rules opsrules stepkinds parts memory ranks hang top torchtable stacks folder symbols files $(EXPORT_MODEL)
+EXPORT_READS := jobs doctor watch view page runadvice heapview convert diff advise rules opsrules stepkinds parts memory ranks hang top torchtable stacks folder symbols files $(EXPORT_MODEL)
 EXPORT_CLI := $(EXPORT_READS) $(EXPORT_WRITES)
 # $(call behind,WORD,LIST): what stands behind it in the list
 behind = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(wordlist 2,$(words $(2)),$(2)),$(call behind,$(1),$(wordlist 2,$(words $(2)),$(2)))))
@@ -24,8 +24,10 @@ include export/answers/advise/rules/files.mk
 include export/answers/advise/stepkinds/files.mk
 include export/answers/convert/files.mk
 include export/answers/diff/files.mk
+include export/answers/doctor/files.mk
 include export/answers/hang/files.mk
 include export/answers/heapview/files.mk
+include export/answers/jobs/files.mk
 include export/answers/memory/files.mk
 include export/answers/page/files.mk
 include export/answers/ranks/files.mk

@@ -66,7 +66,9 @@ may_see() { # room -> rooms, those it may include besides itself
     watch) rooms="files format $low" ;;
     heapview) rooms="stacks folder symbols files names export $model" ;;
     runadvice) rooms="heapview advise rules parts ranks top folder symbols files $model" ;;
-    cli) rooms="watch view page runadvice heapview convert diff advise stepkinds parts memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;
+    doctor) rooms="files $low" ;;
+    jobs) rooms="runadvice hang memory ranks folder symbols files $model export schedule format base" ;;
+    cli) rooms="jobs doctor watch view page runadvice heapview convert diff advise stepkinds parts memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;
     hook) rooms="preload record format base" ;; # of preload only guard.h and run.h
     unwind) rooms="record format base" ;;
     host) rooms="hook preload record base" ;;
@@ -85,7 +87,7 @@ may_see() { # room -> rooms, those it may include besides itself
 # The headers by which a room may be entered from elsewhere; the rooms of the first line are open.
 is_door() { # room, header
   case $1 in
-    base|format|host|procfacts|summary|window|blackbox|finish|control|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice) return 0 ;;
+    base|format|host|procfacts|summary|window|blackbox|finish|control|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice|jobs) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/trigger.h || $2 == schedule/job/job.h ]] ;;
@@ -99,6 +101,7 @@ is_door() { # room, header
     diff) [ "$2" = export/answers/diff/diff.h ] ;;
     page) [ "$2" = export/answers/page/page.h ] ;;
     view) [ "$2" = export/answers/view/view.h ] ;;
+    doctor) [ "$2" = export/answers/doctor/doctor.h ] ;;
     watch) [ "$2" = export/answers/watch/watch.h ] ;;
     memory) [ "$2" = export/answers/memory/memblocks.h ] || [ "$2" = export/answers/memory/oomtext.h ] || [ "$2" = export/answers/memory/oomfiles.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;

@@ -17,7 +17,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/sys/kp_path.h"
 #include "export/cli/cli.h"
-#include "export/cli/doctor/doctor.h"
+#include "export/answers/doctor/doctor.h"
 #include "export/cli/options/setting_flags.h"
 #include "export/show/units.h"
 

@@ -14,7 +14,7 @@
 #include "export/answers/runadvice/advised.h"
 #include "export/read/frames/framename.h"
 #include "export/read/files/budget.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "export/read/symbols/lines.h"
 #include "export/read/files/sorted.h"
 #include "export/read/folder/trace_source.h"

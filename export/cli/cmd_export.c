@@ -5,7 +5,7 @@
 
 #include "export/answers/convert/convert.h"
 #include "export/cli/cli.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/beside.h"
 #include "export/read/folder/run_folder.h"

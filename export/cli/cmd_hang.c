@@ -11,8 +11,8 @@
 #include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/flame.h"
 #include "export/cli/cli.h"
-#include "export/cli/ctl/whereask.h"
-#include "export/cli/stood.h"
+#include "export/answers/jobs/whereask.h"
+#include "export/answers/jobs/stood.h"
 #include "export/read/files/outfile.h"
 #include "export/show/plain.h"
 

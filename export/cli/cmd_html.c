@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "export/answers/runadvice/judged.h"
-#include "export/cli/stood.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/stood.h"
+#include "export/answers/jobs/latest.h"
 #include "export/read/files/outfile.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"

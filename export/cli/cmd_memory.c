@@ -8,7 +8,7 @@
 #include "export/cli/cli.h"
 #include "export/answers/memory/oomfiles.h"
 #include "export/answers/heapview/heapview.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "export/read/symbols/lines.h"
 #include "export/read/files/outfile.h"
 #include "export/read/folder/run_folder.h"

@@ -11,8 +11,8 @@
 
 #include "collector/base/sys/kp_path.h"
 #include "export/cli/cli.h"
-#include "export/cli/ctl/ctlsocket.h"
-#include "export/cli/recover/recover_spool.h"
+#include "export/answers/jobs/ctlsocket.h"
+#include "export/answers/jobs/recover_spool.h"
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/symbols/lines.h"

@@ -22,7 +22,7 @@
 #include "export/answers/runadvice/judged.h"
 #include "export/read/folder/endnote.h"
 #include "export/read/folder/jobends.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "export/cli/options/setting_flags.h"
 #include "export/read/folder/trace_source.h"
 

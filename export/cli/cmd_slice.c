@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "export/read/files/budget.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "export/read/files/outfile.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"

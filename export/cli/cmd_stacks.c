@@ -12,7 +12,7 @@
 #include "collector/base/sys/kp_path.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/files/budget.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "export/read/symbols/lines.h"
 #include "export/read/files/outfile.h"
 #include "export/read/folder/trace_source.h"

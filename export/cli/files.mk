@@ -21,32 +21,16 @@ SRC_cli := \
     export/cli/cmd_view.c \
     export/cli/cmd_watch.c \
     export/cli/cmd_why.c \
-    export/cli/ctl/ctlsocket.c \
-    export/cli/ctl/joblist.c \
-    export/cli/ctl/jobstart.c \
-    export/cli/ctl/whereask.c \
-    export/cli/doctor/doctor_folders.c \
-    export/cli/doctor/doctor_processors.c \
-    export/cli/doctor/doctor_steps.c \
     export/cli/kprof.c \
-    export/cli/latest.c \
     export/cli/options/helppage.c \
     export/cli/options/opt.c \
     export/cli/options/setting_flags.c \
     export/cli/options/target.c \
-    export/cli/recover/latest_recover.c \
-    export/cli/recover/recover_spool.c \
     export/cli/report_torch.c \
-    export/cli/schema.c \
-    export/cli/stood.c
+    export/cli/schema.c
 UNIT_cli := \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \
-    test/unit/cli/test_doctor_folders.c \
-    test/unit/cli/test_doctor_processors.c \
-    test/unit/cli/test_joblist.c \
-    test/unit/cli/test_latest.c \
-    test/unit/cli/test_latest_recover.c \
     test/unit/cli/test_memview.c \
     test/unit/cli/test_opt.c \
     test/unit/cli/test_plain.c \

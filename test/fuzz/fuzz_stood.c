@@ -15,7 +15,7 @@
 #include "export/answers/hang/hangprint.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/watch/watch.h"
-#include "export/cli/ctl/whereask.h"
+#include "export/answers/jobs/whereask.h"
 #include "export/read/folder/jobends.h"
 
 enum { FILES = 4, HANG_FILE = 0, HANG_TWO = 1, ENDS_FILE = 2, STEPS_FILE = 3 };

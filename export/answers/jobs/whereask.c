@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* whereask.c - asks running processes of this machine where their threads stand, and which ranks are gone or stopped */
-#include "export/cli/ctl/whereask.h"
+#include "export/answers/jobs/whereask.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "collector/base/sys/kp_io.h"
 #include "collector/base/kp_rank.h"
-#include "export/cli/ctl/ctlsocket.h"
+#include "export/answers/jobs/ctlsocket.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/files/procstate.h"
 #include "export/read/folder/trace_source.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* stood.c - what a trace's process wrote beside it when it stood (KPROF_HANG) or was out of memory (KPROF_ON_OOM) */
-#include "export/cli/stood.h"
+#include "export/answers/jobs/stood.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "export/answers/hang/hangjudge.h"
 #include "export/answers/hang/hangrests.h"
 #include "export/answers/memory/oomfiles.h"
-#include "export/cli/cli.h"
-#include "export/cli/ctl/whereask.h"
+#include "export/show/say.h"
+#include "export/answers/jobs/whereask.h"
 #include "export/read/files/procrests.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"

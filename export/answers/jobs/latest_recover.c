@@ -6,7 +6,7 @@
  * write to it, its program was killed here, and no process has it open for writing. Every other spool is left for
  * `kprof recover`, without a word.
  */
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "export/show/say.h"
 #include "export/show/units.h"
 #include "export/read/symbols/lines.h"
-#include "export/cli/recover/recover_spool.h"
+#include "export/answers/jobs/recover_spool.h"
 
 /* The kernel refuses a read lease on a file that any process, in any container, has open or mapped for writing. */
 static bool is_open_for_writing(int fd)

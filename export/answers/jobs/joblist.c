@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* joblist.c - the jobs whose ranks share a folder, by their ids, and the one that the user means */
-#include "export/cli/ctl/joblist.h"
+#include "export/answers/jobs/joblist.h"
 
 #include <stdio.h>
 #include <stdlib.h>

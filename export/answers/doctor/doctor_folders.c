@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* doctor_folders.c - kprof doctor's lines about folders: their file system, their room, and what to set instead */
-#include "export/cli/doctor/doctor.h"
+#include "export/answers/doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_doctor_processors.c - limits of control groups and the load average, read from folders made here */
-#include "export/cli/doctor/doctor.h"
+#include "export/answers/doctor/doctor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

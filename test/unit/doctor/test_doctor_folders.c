@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_doctor_folders.c - what is said of a folder, by its file system, its room and its use */
-#include "export/cli/doctor/doctor.h"
+#include "export/answers/doctor/doctor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

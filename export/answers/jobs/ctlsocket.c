@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ctlsocket.c - finds the sockets of running processes in a folder, connects to them and asks */
-#include "export/cli/ctl/ctlsocket.h"
+#include "export/answers/jobs/ctlsocket.h"
 
 #include <dirent.h>
 #include <errno.h>

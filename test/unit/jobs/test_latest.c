@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "export/cli/cli.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "export/read/folder/run_folder.h"
 #include "test/support/spool.h"
 

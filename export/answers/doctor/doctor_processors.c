@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* doctor_processors.c - how many processors a program may use here, and how busy they are */
-#include "export/cli/doctor/doctor.h"
+#include "export/answers/doctor/doctor.h"
 
 #include <sched.h>
 #include <stdbool.h>

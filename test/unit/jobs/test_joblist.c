@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_joblist.c - the job that the user means, of those that share a folder */
-#include "export/cli/ctl/joblist.h"
+#include "export/answers/jobs/joblist.h"
 
 #include <stdio.h>
 #include <string.h>

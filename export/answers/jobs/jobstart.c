@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* jobstart.c - begins or ends a window in all ranks of a job with one step, by files (schedule/job/job.h) */
-#include "export/cli/ctl/jobstart.h"
+#include "export/answers/jobs/jobstart.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 
 #include "export/show/fields.h"
 #include "export/show/say.h"
-#include "export/cli/ctl/ctlsocket.h"
-#include "export/cli/ctl/joblist.h"
+#include "export/answers/jobs/ctlsocket.h"
+#include "export/answers/jobs/joblist.h"
 #include "export/read/files/procstate.h"
 #include "export/read/store/stringtable.h"
 #include "schedule/ctl_proto.h"

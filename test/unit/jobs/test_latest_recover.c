@@ -15,7 +15,7 @@
 
 #include "collector/base/sys/kp_clock.h"
 #include "export/cli/cli.h"
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 

@@ -5,7 +5,7 @@
  * The newest file names the run. Its other files are those of the same worker, and those of the worker that wrote last
  * for each other rank of the same job.
  */
-#include "export/cli/latest.h"
+#include "export/answers/jobs/latest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 
 #include "collector/base/sys/kp_path.h"
 #include "export/show/say.h"
-#include "export/cli/ctl/ctlsocket.h"
-#include "export/cli/ctl/jobstart.h"
+#include "export/answers/jobs/ctlsocket.h"
+#include "export/answers/jobs/jobstart.h"
 #include "export/read/folder/run_folder.h"
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/trace_source.h"

@@ -8,7 +8,7 @@
  * removed only when its traces are on the disk. Called by cmd_recover.c, and by latest_recover.c before a command reads
  * a folder.
  */
-#include "export/cli/recover/recover_spool.h"
+#include "export/answers/jobs/recover_spool.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* doctor_steps.c - runs a program to see what counts its steps; nothing is recorded */
-#include "export/cli/doctor/doctor.h"
+#include "export/answers/doctor/doctor.h"
 
 #include <errno.h>
 #include <ftw.h>
