@@ -5,7 +5,7 @@ $(BUILD)/gpu-probe: $(O)/test/gpu/probe.o $(O)/test/gpu/questions.o
 	$(Q)$(CC) -o $@ $^ -ldl -lpthread
 gpu-probe: $(BUILD)/gpu-probe
 # the kprof command with libelf, zlib and zstd inside, for machines that have none; without libdw, ncurses and SQLite, which it could not load there
-STATIC_CLI = $(sort $(filter-out %/debugfile.o,$(call obj,cli)) $(addprefix $(O)/export/,cli/debugfile_none.o view/viewscreen_none.o convert/sqlitefile_none.o))
+STATIC_CLI = $(sort $(call obj,cli) $(addprefix $(O)/export/,read/symbols/debugfile_none.o answers/view/viewscreen_none.o answers/convert/sqlitefile_none.o))
 ELF_A ?= $(wildcard $(dir $(ZLIB_A))libelf.a)
 $(BUILD)/kprof-static: $(O)/kprof $(O)/libbase.a $(STATIC_CLI)
 	@mkdir -p $(@D)
