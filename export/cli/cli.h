@@ -83,7 +83,7 @@ bool kp_help_page_is_wanted(void);
 int kp_help_page(const char *command, const struct kp_opt *table);
 void kp_help_examples(const char *command, const char *title, const char *indent); /* of examples.def */
 /* The row of --json-schema, behind --json in the help of a command that has it; NULL: another row. */
-const struct kp_opt *kp_opt_schema(const char *command, const struct kp_opt *row);
+const struct kp_opt *kp_opt_schema(const struct kp_opt *row);
 bool kp_cli_wants_schema(void); /* the command was asked for the schema of its JSON alone */
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */
 void kp_opt_name_of(const char *variable, char *out, size_t size);
@@ -99,6 +99,8 @@ int kp_cli_version(void); /* prints versions, commit and build id; the exit code
 /* schema.c: the JSON Schema of what a command prints with --json */
 void kp_cli_schema(const char *command); /* prints it */
 /* For commands that have no header. */
-extern const struct kp_fields *const kp_config_schema,
-    *const kp_doctor_schema, *const kp_events_schema, *const kp_path_schema, *const kp_recovered_schema,
-                                                                                 *const kp_stacks_schema;
+extern const struct kp_fields *const kp_config_schema;
+extern const struct kp_fields *const kp_ctl_status_schema, *const kp_ctl_where_schema;
+extern const struct kp_fields *const kp_ctl_done_schema, *const kp_ctl_error_schema;
+extern const struct kp_fields *const kp_doctor_schema, *const kp_events_schema, *const kp_path_schema;
+extern const struct kp_fields *const kp_recovered_schema, *const kp_stacks_schema;

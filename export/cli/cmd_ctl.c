@@ -38,6 +38,32 @@ static const struct kp_opt flags[] = {
     {"json", 0, KP_OPT_FLAG, NULL, "the processes' own answers, a line each", INTO(is_json)},
     {0}};
 
+/*
+ * The members of the answers that preload/control/ctl_answer.c and preload/blackbox/where.c write: the library has no
+ * rows. test_ctl.py holds what programs answer against them.
+ */
+/* clang-format off */
+#define ALWAYS(key, type) {#key, true, KP_FIELD_TYPE, KP_TYPE(type), 0}
+#define SOME(key, type) {#key, false, KP_FIELD_TYPE, KP_TYPE(type), 0}
+#define ROWS(name) {NULL, name, sizeof name / sizeof *name}
+/* clang-format on */
+static const struct kp_field status_rows[] = {
+    ALWAYS(ok, "boolean"),          ALWAYS(pid, "integer"),    ALWAYS(host, "string"),     SOME(job, "string"),
+    SOME(phase, "string"),          ALWAYS(step, "integer"),   ALWAYS(steps_by, "string"), ALWAYS(window, "string"),
+    SOME(asked_at, "integer"),      ALWAYS(traces, "integer"), ALWAYS(ops, "integer"),     ALWAYS(dropped, "integer"),
+    ALWAYS(spool_bytes, "integer"), ALWAYS(cost_ms, "number")};
+static const struct kp_field where_rows[] = {
+    ALWAYS(where, "integer"),   ALWAYS(event, "string"),     ALWAYS(pid, "integer"),       ALWAYS(host, "string"),
+    ALWAYS(time_ms, "integer"), SOME(rank, "integer"),       SOME(size, "integer"),        SOME(job, "string"),
+    ALWAYS(step, "integer"),    ALWAYS(steps_by, "string"),  ALWAYS(collectives, "array"), SOME(python, "string"),
+    SOME(no_python, "string"),  SOME(no_threads, "integer"), ALWAYS(threads, "array"),     ALWAYS(left_out, "integer"),
+    ALWAYS(ours, "integer"),    SOME(lost, "array"),         SOME(children, "array")};
+static const struct kp_field done_rows[] = {ALWAYS(ok, "boolean"), SOME(begins, "integer")};
+static const struct kp_field error_rows[] = {ALWAYS(error, "string")};
+static const struct kp_fields answers[] = {ROWS(status_rows), ROWS(where_rows), ROWS(done_rows), ROWS(error_rows)};
+const struct kp_fields *const kp_ctl_status_schema = &answers[0], *const kp_ctl_where_schema = &answers[1],
+                              *const kp_ctl_done_schema = &answers[2], *const kp_ctl_error_schema = &answers[3];
+
 /* ---- one process ---- */
 
 /* The answer of a process. Texts that are asked for lie in `plain`, which a single answer cannot fill. */
@@ -247,7 +273,9 @@ static int request_make(struct ctl *c, int count, char **words)
 static int help_print(void)
 {
     kp_cli_help("ctl", flags);
-    puts("\nrequests: status, where, start, stop, keep, toggle cpu|cuda on|off, step, phase NAME, metadata KEY VALUE");
+    if (!kp_cli_wants_schema())
+        puts("\nrequests: status, where, start, stop, keep, toggle cpu|cuda on|off, step, phase NAME, metadata KEY "
+             "VALUE");
     return KP_EXIT_DONE;
 }
 

@@ -7,6 +7,7 @@
 #include "export/answers/advise/adviceprint.h"
 #include "export/answers/diff/diff.h"
 #include "export/answers/hang/hangprint.h"
+#include "export/answers/jobs/jobstart.h"
 #include "export/answers/ranks/why.h"
 #include "export/answers/memory/memblocks.h"
 #include "export/answers/memory/oomtext.h"
@@ -19,7 +20,7 @@
 #include "export/answers/heapview/heapview.h"
 #include "export/read/folder/written.h"
 
-enum { EACH_MOST = 4 }; /* kinds of lines that a command prints, and NULL */
+enum { EACH_MOST = 6 }; /* kinds of lines that a command prints, and NULL */
 
 static const struct {
     const char *command;
@@ -42,6 +43,8 @@ static const struct {
     {"watch", {&kp_watch_schema}},
     {"config", {&kp_config_schema}},
     {"doctor", {&kp_doctor_schema}},
+    {"ctl",
+     {&kp_ctl_status_schema, &kp_ctl_where_schema, &kp_ctl_done_schema, &kp_ctl_error_schema, &kp_jobstart_schema}},
     {"path", {&kp_path_schema}},
 };
 

@@ -14,6 +14,7 @@ import time
 import facts
 import harness
 import pytest
+import viewing
 from minitorch import told
 
 NOBODY = 65534
@@ -111,6 +112,17 @@ def test_three_steps_are_recorded_when_they_are_asked_for(training):
     assert steps_of(trace) == 3
     assert facts.load(trace)["why"] == "slow since noon"
     assert not list(run.folder.glob("*.sock"))
+
+
+def test_its_schema_accepts_each_answer_and_refuses_other_members(stepping):
+    run = stepping(KPROF_CONTROL=1)
+    run.wait_for(lambda now: now["step"] > 0)
+    words = ["status"], ["where"], ["start", "--at-step", "1"], ["start", "--steps", "3"], ["status"], ["metadata", "why", "slow"]
+    said = [json.loads(run.ask(*request, "--json").stdout) for request in words]
+    assert "threads" in said[1] and "error" in said[2] and "begins" in said[3] and said[5] == {"ok": True}, said
+    schema = json.loads(harness.cli("ctl", "--json-schema").stdout)
+    judged = viewing.judge(schema, [*said, *({**answer, "no such": 1} for answer in said)])
+    assert not any(judged[:len(said)]) and all(judged[len(said):]), judged
 
 
 def test_the_ring_is_kept_while_the_program_goes_on(stepping):

@@ -25,6 +25,19 @@ def venv(name):
     return said.stdout.strip()
 
 
+JUDGE = """import json, sys, jsonschema
+schema, *rows = json.load(sys.stdin)
+judge = jsonschema.Draft202012Validator(schema)
+judge.check_schema(schema)
+print(json.dumps([[error.message[:300] for error in judge.iter_errors(row)] for row in rows]))"""
+
+
+def judge(schema, rows):
+    """The faults that JSON Schema finds in each row, by the package jsonschema."""
+    done = subprocess.run([venv("jupyter"), "-c", JUDGE], input=json.dumps([schema, *rows]), capture_output=True, text=True, timeout=120)
+    return json.loads(done.stdout)
+
+
 @contextlib.contextmanager
 def tensorboard(folders, runs):
     """ask(route, **query): what the plugin of a TensorBoard over these folders answers, once it has found so many runs."""

@@ -444,6 +444,7 @@ struct job_said {
     IF(r->call && !r->call->target, WHOLE, begins_at_ms, r->call->at_ms)
 KP_FIELDS(said, struct job_said, SAID)
 /* clang-format on */
+const struct kp_fields *const kp_jobstart_schema = &said_fields;
 
 static void start_say(const struct jobstart *j, bool is_json)
 {

@@ -4,7 +4,10 @@
 
 #include <stdbool.h>
 
+#include "export/show/fields.h"
+
 struct kp_ctl_request;
+extern const struct kp_fields *const kp_jobstart_schema; /* what kp_jobstart_run prints with is_json */
 
 /* Whether ranks of a launcher take part in starts by this folder. */
 bool kp_jobstart_has_ranks(const char *dir);

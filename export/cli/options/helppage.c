@@ -16,12 +16,11 @@ static void cell_print(const char *text)
     for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
 }
 
-/* The output of `kprof ctl` is the answers of processes, as they come. */
-const struct kp_opt *kp_opt_schema(const char *command, const struct kp_opt *row)
+const struct kp_opt *kp_opt_schema(const struct kp_opt *row)
 {
     static const struct kp_opt schema = {
         "json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of what --json prints", 0};
-    return strcmp(row->name, "json") == 0 && strcmp(command, "ctl") != 0 ? &schema : NULL;
+    return strcmp(row->name, "json") == 0 ? &schema : NULL;
 }
 
 static void flag_print(const struct kp_opt *option)
@@ -67,7 +66,7 @@ int kp_help_page(const char *command, const struct kp_opt *table)
     if (table->name) printf("| flag | meaning |\n|---|---|\n");
     for (; table->name; table++) {
         flag_print(table);
-        if (kp_opt_schema(command, table)) flag_print(kp_opt_schema(command, table));
+        if (kp_opt_schema(table)) flag_print(kp_opt_schema(table));
     }
     kp_help_examples(command, "## Examples\n", "    ");
     return KP_EXIT_DONE;

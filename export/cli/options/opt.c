@@ -72,7 +72,7 @@ int kp_cli_help(const char *command, const struct kp_opt *table)
     usage_print(command);
     for (; table->name; table++) {
         option_print(table);
-        if (kp_opt_schema(command, table)) option_print(kp_opt_schema(command, table));
+        if (kp_opt_schema(table)) option_print(kp_opt_schema(table));
     }
     kp_help_examples(command, "examples:", "  ");
     if (is_short) printf("\nEach flag in full: kprof %s --help\n", command);
@@ -242,7 +242,7 @@ static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *opt
 static bool has_schema(const struct kp_opt_scan *scan)
 {
     const int json = option_find(scan->table, "json", 4);
-    return json >= 0 && kp_opt_schema(scan->command, &scan->table[json]);
+    return json >= 0 && kp_opt_schema(&scan->table[json]);
 }
 
 static int long_next(struct kp_opt_scan *scan, const char *word, const char **value)
