@@ -112,6 +112,6 @@ int main(int argc, char **argv)
     command = command_find(argv[1]);
     if (!command) return unknown_tell(argv[1]);
     const int status = command->run(argc - 1, argv + 1);
-    if (kp_cli_wants_schema()) kp_cli_schema(argv[1]);
+    if (kp_cli_wants_schema()) kp_cli_schema(command->name); /* argv[1] may be an argument by now */
     return status;
 }
