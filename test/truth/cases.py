@@ -109,6 +109,8 @@ CASES = [
     Case("12 its twin", "commits.py", STACKS, args=["second"], than=["second"], read=["diff"], told=[Told("text", says=("no change beyond noise|not certain",))]),
     Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], refuses="No such file", told=[
         Told("text", says=(r"nothing was recorded: \S+ ran no PyTorch op .* plain Python\.",))]),
+    Case("15 sample by sample", "peaks.py", STACKS, [Told("small-ops-in-a-loop", "follow_ms", line="peaks.py", severity="warning")], args=["loop"]),
+    Case("15 its twin", "peaks.py", STACKS, [], args=["windows"]),
     *(Case(f"14 C by ctypes{how}", "native.py", flags, [Told("no-op-runs", "native_own_ms", line=line, says=(rf"([\d.]+) ms of it {where}{alone}",))])
       for how, flags, line, where, alone in (("", STACKS, "native.py", "before", '|"where": "[^"]*zero_'),  # nearly all of the cost is that one gap
                                     *((", its line", SOME, line, f"in {line}", "") for line in (at("native.py", "def guard", " def guard"),)))),

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * smallops.c - a loop of Python in the forward pass that computes small ops one by one, each with a backward pass
+ * smallops.c - a loop of Python that computes small ops one by one, with their backward pass if autograd follows them
  *
  * A recurrence over time steps, a loss by sample, an integrator. A run is ops of one function of the program and of
- * what it calls, in which one op runs again and again at one line. Ops that compute for long are no reason for it.
- * If autograd follows nothing, onebyone.c and tensorloops.c look; on a GPU the same time is that of launches.
+ * what it calls, in one step, in which one op runs again and again at one line. Ops that compute for long are no reason
+ * for it. Loops that autograd does not follow (boxes that are compared in pairs) are looked for where it follows none:
+ * only ops that a line of the program calls itself count, and loops that another rule found are left to it. On a GPU
+ * the same time is that of launches.
  */
 #include "export/answers/advise/opsrules/opsrules.h"
 
 #include "export/answers/advise/stepkinds/longsteps.h"
+#include "export/read/facts/valuereads.h"
 
 #define SHARE_LEAST 0.20 /* of a step */
 enum { TURNS_LEAST = 64, SMALL_NS = 20000, PAUSE_NS = 50000000 };
@@ -17,11 +20,13 @@ struct small_run {
     uint32_t line, caller; /* own lines, of the function and of what calls it; line 0: no run is open */
     int64_t start_ns, end_ns, tid, ns, large_ns; /* ns: in ops; large: in those that compute for long */
     size_t first, ops, turns;
+    size_t step;
     uint64_t most; /* the op that runs most, and its line */
     struct kp_keyindex counts;
 };
 struct small_ops {
     struct kp_costrules *x;
+    bool is_alone; /* true if ops without a backward pass are looked at, and others are not */
     struct kp_cost cost;
     struct kp_spans times;
     struct small_run run;
@@ -75,19 +80,37 @@ static void op_take(struct small_ops *s, size_t i, uint32_t line)
     const uint32_t caller = kp_ownline_caller(tree->trace, kp_tree_stack(tree, node));
     struct small_run *const run = &s->run;
     const int64_t ns = node->end_ns - node->start_ns;
-    if (run->line && (run->tid != e->tid || node->start_ns > run->end_ns + PAUSE_NS || !goes_on(s, line, caller)))
+    const size_t step = kp_costrules_step(s->x, i);
+    if (run->line && (run->tid != e->tid || run->step != step || node->start_ns > run->end_ns + PAUSE_NS ||
+                      !goes_on(s, line, caller)))
         run_end(s);
     if (!run->line)
-        *run =
-            (struct small_run){.line = line, .caller = caller, .start_ns = node->start_ns, .tid = e->tid, .first = i};
+        *run = (struct small_run){
+            .line = line, .caller = caller, .start_ns = node->start_ns, .tid = e->tid, .first = i, .step = step};
     run->end_ns = node->end_ns;
     run->ns += ns;
     run->large_ns += ns > SMALL_NS ? ns : 0;
     run->ops++;
-    if (!s->x->has_backward[i]) return;
+    if (s->is_alone ? kp_valueread_is(tree, i) : !s->x->has_backward[i]) return;
     const uint64_t key = (uint64_t)e->name << 32 | line;
     size_t *const count = kp_keyindex_row(&run->counts, key, &(size_t){0}, sizeof *count);
     if (++*count > run->turns) run->turns = *count, run->most = key;
+}
+
+/* Is the innermost frame of its call stack the program's? */
+static bool is_called_by_program(const struct kp_tree *tree, size_t i)
+{
+    const char *const stack = kp_kineto_text(tree->trace, kp_tree_stack(tree, &tree->nodes[i]));
+    size_t bytes;
+    return kp_ownline_frame(tree->trace, stack, &bytes) == stack;
+}
+
+static bool is_left_out(const struct small_ops *s, size_t i)
+{
+    const struct kp_costrules *const x = s->x;
+    return !kp_costrules_in_steps(x, i) || x->loaders[i] >= 0 || x->tree->nodes[i].forward >= 0 ||
+           kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER) ||
+           (s->is_alone && (x->has_backward[i] || !is_called_by_program(x->tree, i)));
 }
 
 static void loops_find(struct small_ops *s)
@@ -96,12 +119,23 @@ static void loops_find(struct small_ops *s)
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!kp_costrules_is_outer(x, i)) continue;
         const uint32_t line = kp_costplace_line(x->tree, (int32_t)i);
-        if (!kp_costrules_in_steps(x, i) || !line || x->loaders[i] >= 0 || x->tree->nodes[i].forward >= 0 ||
-            kp_node_is_in(x->tree, (int32_t)i, KP_NAME_OPTIMIZER))
-            run_end(s);
+        if (!line || is_left_out(s, i)) run_end(s);
         else op_take(s, i, line);
     }
     run_end(s);
+}
+
+/* Another rule has the loop: at least half of its cost is that finding, less gives way to this. */
+static bool is_found(const struct small_ops *s)
+{
+    static const char *const ids[] = {KP_FINDING_READS, KP_FINDING_INPUT, "one-by-one", "tensor-by-tensor"};
+    const char *const line = kp_kineto_text(s->x->tree->trace, (uint32_t)s->most);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        struct kp_finding *const f = kp_costrules_find(s->x, ids[i]);
+        if (f && 2 * f->step_ns >= kp_cost_mean(&s->cost)) return true;
+        if (f && f->line && kp_gapplace_is_function(f->line, line)) kp_finding_drop(s->x->out, f);
+    }
+    return false;
 }
 
 /* Each iteration may need the one before. */
@@ -112,23 +146,33 @@ static void loops_tell(struct small_ops *s)
     const char *const line = kp_kineto_text(x->tree->trace, (uint32_t)s->most), *const name = strchr(line, ' ');
     const struct kp_cost_rule rule = {
         SHARE_LEAST, KP_RULE_MILD, "small-ops-in-a-loop",
-        KP_TEXT("a loop in%s computes small operators one by one: %.0f per step, %s %.0f times. The cost is with their "
-                "backward pass",
+        KP_TEXT("a loop in%s computes small operators one by one: %.0f per step, %s %.0f times%s",
                 name ? name : " Python", (double)s->ops / steps,
-                kp_kineto_text(x->tree->trace, (uint32_t)(s->most >> 32)), (double)s->turns / steps),
-        "To call so many operators takes longer than what they compute. If no iteration needs the one before, compute "
-        "all at once: one more dimension, or torch.vmap. Else compile the loop's body with torch.compile, or use a "
-        "layer whose loop is not Python (nn.LSTM, nn.GRU). A larger batch costs little more."};
-    kp_cost_add_backward(&s->cost);
+                kp_kineto_text(x->tree->trace, (uint32_t)(s->most >> 32)), (double)s->turns / steps,
+                s->is_alone ? "" : ". The cost is with their backward pass"),
+        KP_TEXT("To call so many operators takes longer than what they compute. If no iteration needs the one before, "
+                "compute all at once: one more dimension, or torch.vmap. Else %s",
+                s->is_alone ? "take the numbers out first (.tolist(), .numpy()), with which Python computes faster, or "
+                              "compile the loop's body with torch.compile."
+                            : "compile the loop's body with torch.compile, or use a layer whose loop is not Python "
+                              "(nn.LSTM, nn.GRU). A larger batch costs little more.")};
+    if (!s->is_alone) kp_cost_add_backward(&s->cost);
     kp_spans_settle(&s->times);
     if (kp_cost_tell(&s->cost, &rule)) kp_readtimes_idle(&x->read_idle, x, &s->times);
 }
 
-void kp_rules_small_ops(struct kp_costrules *x)
+/* Returns true if there is such a loop, whatever it costs. */
+static bool loops_judge(struct kp_costrules *x, bool is_alone)
 {
-    struct small_ops s = {.x = x, .cost = kp_cost_open(x)};
-    if (!x->out->has_gpu) loops_find(&s);
-    if (s.ops) loops_tell(&s);
+    struct small_ops s = {.x = x, .is_alone = is_alone, .cost = kp_cost_open(x)};
+    loops_find(&s);
+    if (s.ops && (!is_alone || !is_found(&s))) loops_tell(&s);
     else kp_cost_drop(&s.cost);
     kp_spans_fini(&s.times);
+    return s.ops;
+}
+
+void kp_rules_small_ops(struct kp_costrules *x)
+{
+    if (!x->out->has_gpu && !loops_judge(x, false)) loops_judge(x, true);
 }
