@@ -30,7 +30,7 @@ static const char *const loops[] = {"train", "validate", "evaluate", "test", "pr
 enum { LOOPS = sizeof loops / sizeof *loops };
 static _Atomic bool is_rowless[LOOPS]; /* such a loop began, and has no row */
 static uint32_t by_name;               /* the phase that was set by its name, or NONE */
-static uint32_t stack[DEEP_MAX];       /* those that began, the innermost last */
+static uint32_t stack[DEEP_MAX];       /* phases that began, the innermost last */
 static uint32_t depth;                 /* may exceed DEEP_MAX: those are counted, not kept */
 
 /* ---- the setting ---- */

@@ -47,7 +47,7 @@ static int call_check(const char *glob, char *why, unsigned long why_bytes)
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes)
 {
     static const struct {
-        const char *begin; /* what ends in a colon has a pattern or a time behind it */
+        const char *begin; /* a row that ends in a colon has a pattern or a time behind it */
         int kind;
     } rows[] = {
         {"auto", KP_RULE_AUTO}, {"optimizer", KP_RULE_OPTIMIZER}, {"api", KP_RULE_API},   {"range:", KP_RULE_RANGE},

@@ -437,7 +437,7 @@ bool kp_steps_advance(struct kp_transition *out)
     struct counter *const c = counter_now();
     uint64_t n = kp_load_relaxed(&c->finished);
     const bool is_first = kp_exchange_acq_rel(&c->starts_over, false);
-    out->starts_over = is_first && c->plan.set; /* without a schedule the count alone does */
+    out->starts_over = is_first && c->plan.set; /* if no schedule is set the count alone does */
     out->step = is_first ? 1 : n + 1;
     if (!kp_cas_acq_rel(&c->finished, &n, out->step)) {
         if (is_first) kp_store_relaxed(&c->starts_over, true); /* for the next call that succeeds */

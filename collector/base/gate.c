@@ -51,7 +51,7 @@ int kp_gate_init(void)
     /* For tests under an emulator: they call fork() only, and then boot.c's handler shuts the gate. */
     if (rc < 0 && kp_fail_point("unwiped") < 0) rc = 0;
     if (rc < 0) {
-        /* without the wipe, a child made by a raw clone would record into its parent's file */
+        /* if it were not wiped, a child made by a raw clone would record into its parent's file */
         kp_io_munmap(page, bytes);
         return rc;
     }

@@ -22,7 +22,7 @@ enum {                                                                          
        KP_EXPORTS_TABLE = 1u << 1,
        KP_EXPORTS_STACKS = 1u << 2,
        KP_EXPORTS_MEMORY = 1u << 3,
-       KP_EXPORTS_BESIDE = 7u << 1, /* what the command makes of a trace */
+       KP_EXPORTS_BESIDE = 7u << 1, /* made of a trace by the command */
        KP_EXPORTS_NONE = 1u << 4,
 };
 

@@ -45,7 +45,7 @@ void kp_crossings_fini(struct kp_crossings *x);
 enum { KP_NESTING_MAX = 64 }; /* events that are open within each other; deeper ones stay as they are */
 
 struct kp_nesting_end {
-    uint64_t ns, recorded_ns; /* what was given back, and what came */
+    uint64_t ns, recorded_ns; /* the end that was given back, and the recorded one */
 };
 
 struct kp_nesting {

@@ -197,7 +197,7 @@ static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool o
                         uint64_t *start_ns, uint64_t *end_ns)
 {
     const struct kp_devclock_domain *domain = domain_find(d, odd, start);
-    if (!domain) { /* without samples: CUPTI's usual clock is CLOCK_REALTIME */
+    if (!domain) { /* no samples: CUPTI's usual clock is CLOCK_REALTIME */
         *start_ns = start, *end_ns = end;
         return start + YEARS_NS > d->start_ns && start < d->start_ns + YEARS_NS;
     }

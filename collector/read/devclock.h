@@ -22,7 +22,7 @@ struct kp_devclock {
     struct kp_devclock_line *lines;
     struct kp_devclock_domain *domains;
     uint32_t n, cap, domains_n;
-    uint32_t domain, line; /* where the previous look-up ended */
+    uint32_t domain, line; /* place of the previous look-up's end */
     uint32_t rejected;     /* impossible samples */
     uint64_t start_ns;     /* wall time at which the spool was opened */
 };

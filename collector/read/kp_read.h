@@ -24,7 +24,7 @@ struct kp_cycle {
     uint64_t begin_ns, end_ns, warm_begin_ns; /* ns since the Unix epoch */
     uint64_t first_step, last_step, lost;
     bool complete;  /* the writer closed it. False: the process died first, and end_ns is the last event's end */
-    bool last_part; /* what was recorded before begin_ns went (KPROF_RING) */
+    bool last_part; /* records from before begin_ns went (KPROF_RING) */
     bool exported, cut_short; /* a trace was written; the program ended before the last step */
 };
 

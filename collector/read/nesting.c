@@ -19,7 +19,7 @@ void kp_nesting_fit(struct kp_nesting *nesting, uint64_t *start_ns, uint64_t *en
     uint64_t start = *start_ns < least ? least : *start_ns, end = *end_ns;
     for (; nesting->n && nesting->ends[nesting->n - 1].ns <= start; nesting->n--) {
         if (nesting->ends[nesting->n - 1].ns < start) continue;
-        if (end <= start) break; /* without duration: it counts as inside */
+        if (end <= start) break; /* no duration: it counts as inside */
         start++;
     }
     top = nesting->n ? &nesting->ends[nesting->n - 1] : NULL;

@@ -24,7 +24,7 @@
 #define KP_CARRY_PART 4u   /* chunks move when they take more than such a part of the memory, */
 #define KP_CARRY_MOST 256u /* or than so many chunks (16 MB) */
 #define KP_CARRY_RETRY_NS 5000000000u
-#define KP_CARRY_COPY_NS 1000000000u /* what changed is copied so often, */
+#define KP_CARRY_COPY_NS 1000000000u /* changes are copied so often, */
 #define KP_CARRY_EAGER_NS 100000000u /* or so often where memory ends with the process */
 #define KP_CARRY_SLOW_MS 100u        /* no host thread waits for a disk that takes longer over its work */
 #define KP_CARRY_COPIES 3u           /* of a chunk of names or frames that is full: late ones may still be written */

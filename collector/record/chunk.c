@@ -51,7 +51,7 @@ static uint32_t row_count;
 static struct chunk_stack free_stack __attribute__((aligned(KP_LINE)));
 static struct chunk_stack orphan_stack __attribute__((aligned(KP_LINE)));
 static struct chunk_stack stale_stack __attribute__((aligned(KP_LINE))); /* recycled, still on the disk */
-static struct chunk_stack gone_stack __attribute__((aligned(KP_LINE)));  /* without memory, not on the disk */
+static struct chunk_stack gone_stack __attribute__((aligned(KP_LINE)));  /* not in memory nor on the disk */
 static _Atomic uint64_t taken_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t order_last __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t given_count __attribute__((aligned(KP_LINE)));

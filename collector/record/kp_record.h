@@ -172,7 +172,7 @@ uint64_t kp_loss_waited_ms(void); /* how long threads waited for room, together 
 
 /* --- cold path --- */
 
-struct kp_record_share { /* what the spools of several processes take together; in memory that these share */
+struct kp_record_share { /* bytes that the spools of several processes take; in memory that these share */
     _Atomic uint64_t bytes;
     _Atomic uint32_t refused; /* processes that record nothing, since no room was left */
 };

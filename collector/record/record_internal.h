@@ -46,7 +46,7 @@ struct kp_spool {
     uint64_t shared_bytes;         /* counted there for this spool */
     uint32_t ring_ms;              /* chunks whose records are older are used again; 0: none */
     _Atomic uint32_t ring_hold;    /* ring.c's: whether its records may go */
-    uint64_t share_most;           /* what all may take together */
+    uint64_t share_most;           /* the most for all together */
     char path[1024];               /* of the half on the disk */
     char memory[512];              /* of the half in memory, or "" */
 };

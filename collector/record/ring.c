@@ -29,7 +29,7 @@ enum { KP_RING_BUSY = 1, KP_RING_HELD = 2, KP_RING_BROKEN = 4 };
 static _Atomic bool is_touched; /* kp_ring_touch() since the last look */
 static uint32_t stay_ms;
 static uint64_t looked_ns;            /* 0: not yet */
-static uint64_t written, recorded_ns; /* what threads had written at the last look, and how long they have recorded */
+static uint64_t written, recorded_ns; /* by threads until the last look, and how long they have recorded */
 static bool is_short_noted;
 
 /* The limit is reached (KPROF_MAX_MB, a full disk). */

@@ -62,7 +62,7 @@ struct kp_job_answer {
     uint64_t id, round, beat, state; /* as in the call */
     uint64_t err;                    /* REFUSED, STOPPED: an errno value */
     uint64_t step;                   /* in progress */
-    uint64_t step_us;                /* what a fast step takes; 0: nothing counts steps here */
+    uint64_t step_us;                /* a fast step's time; 0: nothing counts steps here */
     uint64_t rank, size;
     uint64_t pid, start, pidspace; /* start: as kp_io_process_start; pidspace: inode of the pid namespace */
     char host[65], phase[32];

@@ -14,14 +14,14 @@ enum kp_cuptirule {
     KP_CUPTI_ONE_WINDOW = 1u << 1, /* in a program with CUDA graphs: a single window for each process */
     KP_CUPTI_EARLY = 1u << 2,      /* enabled once before the program captures its first graph, or never */
     KP_CUPTI_ONCE = 1u << 3,       /* in a program with CUDA graphs: not again after its cuptiFinalize */
-    KP_CUPTI_FEW = 1u << 4,        /* without a schedule: fewer records than with other versions */
-    KP_CUPTI_SHORT = 1u << 5,      /* without a schedule: disabled sooner than other versions */
+    KP_CUPTI_FEW = 1u << 4,        /* if no schedule is set: fewer records than with other versions */
+    KP_CUPTI_SHORT = 1u << 5,      /* if no schedule is set: disabled sooner than other versions */
     KP_CUPTI_LOOK = 1u << 6,       /* text that it points to may be unreadable: copied with care */
 };
 
 struct kp_cuptirule_row {
     uint32_t low, high, rule;
-    const char *text; /* what is wrong with it */
+    const char *text; /* its fault, for a user to read */
 };
 
 /* The version's next row behind `after` (NULL: its first row). NULL: no more. */

@@ -106,7 +106,7 @@ static uint64_t group_limit(void)
 {
     char text[2048];
     uint64_t least = UINT64_MAX;
-    (void)kp_io_text("/proc/self/cgroup", text, sizeof text); /* without it there is no limit */
+    (void)kp_io_text("/proc/self/cgroup", text, sizeof text); /* if unreadable, there is no limit */
     for (char *line = text, *end; *line; line = end) {
         end = strchrnul(line, '\n');
         if (*end) *end++ = '\0';

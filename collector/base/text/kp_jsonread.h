@@ -48,7 +48,7 @@ struct kp_jsonread {
     uint64_t fed, before;                    /* bytes so far; those before `from` */
     uint64_t inner;                          /* a bit a level, the innermost is the lowest: an object */
     uint64_t few[KP_JSON_FEW / 64], *levels; /* the same of each 64 levels around those */
-    struct kp_json_buffer held, plain;       /* what is pending; a string without its escapes */
+    struct kp_json_buffer held, plain;       /* the pending text; a string without its escapes */
 };
 /* The caller has set the first members, and the others are 0. */
 void kp_jsonread_open(struct kp_jsonread *r);
