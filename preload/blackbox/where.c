@@ -43,7 +43,7 @@ static struct where {
     struct kp_pywhere_thread python[TASKS_MAX];
     uint32_t python_count;
     struct kp_pywhere_stack stack;
-    char main[MAIN_BYTES]; /* where the main thread stands */
+    char main[MAIN_BYTES]; /* the main thread's place */
 } * here;
 
 /* ---- threads ---- */

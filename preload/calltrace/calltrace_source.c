@@ -40,7 +40,7 @@ struct special {
     enum kp_calltrace_does does;
 };
 static const struct special specials[] = {
-    /* what executes another program does not return in a vfork child: the parent goes on, with their frames gone */
+    /* an exec does not return in a vfork child: the parent goes on, with their frames gone */
     {"longjmp,_longjmp,siglongjmp,__longjmp_chk,execve,execv,execvp,execvpe,execl,execlp,execle,fexecve,execveat,_exit,"
      "_Exit",
      KP_CALLTRACE_JUMPS},

@@ -331,7 +331,7 @@ uint32_t kp_ctl_job_look(void)
     bool is_active = false;
     const bool has_part = job.is_wanted && (job.is_joined || kp_sources_had_activity());
     if (!has_part && !timed.begin_ms) return IDLE_MS;
-    if (has_part && job.is_joined) call_look(now_ms); /* without the turn: the folder may stand */
+    if (has_part && job.is_joined) call_look(now_ms); /* takes no turn: the folder may stand */
     if (!kp_run_turn_begin()) return ACTIVE_MS;
     speed_sample(kp_steps_seen(), now_ms);
     if (!has_part) timed_turn();

@@ -28,7 +28,7 @@
 static _Atomic bool has_come, is_ours;
 static int watched; /* 0: none */
 static void (*ring)(void);
-static struct sigaction usual; /* what the program set or inherited, with SIG_DFL */
+static struct sigaction usual; /* the program's or the inherited one, with SIG_DFL */
 
 /* Signals that end or stop nothing else of a program. Real-time signals go by their number. */
 static const struct {

@@ -163,7 +163,7 @@ static int look_at_all(void)
     struct kp_context *current = NULL;
     void *popped;
     int undone = 0, done = 0;
-    static uint32_t first; /* where the last round stopped, so that a hanging stream does not keep back the others */
+    static uint32_t first; /* the last round stopped here, so that a hanging stream does not keep back the others */
     for (uint32_t i = 0; i < KP_ITEMS && undone < UNDONE_MAX; i++) {
         struct kp_item *item = &kp_items[(first + i) % KP_ITEMS];
         if (kp_load_acquire(&item->state) != KP_ITEM_READY) continue; /* pairs with: work.c:kp_work_put */

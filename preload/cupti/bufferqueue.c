@@ -12,7 +12,7 @@
 #include "collector/base/kp_poison.h"
 
 static _Atomic uint32_t top;       /* index + 1 of the last one put; 0: none */
-static uint32_t under[KP_BUFFERS]; /* what lies under each, as `top` */
+static uint32_t under[KP_BUFFERS]; /* the one under each, as `top` */
 static uint32_t taken;             /* the rest of what was taken, the oldest first; with control */
 static _Atomic uint32_t waiting;   /* how many were put and not taken */
 

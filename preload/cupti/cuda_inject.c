@@ -39,7 +39,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 {
     int saved = errno;
     if (!(kp_gate_get() & KP_GATE_ON)) return 1;
-    kp_run_modules_changed(); /* without LD_PRELOAD, loaded by the driver, we see libcuda only now */
+    kp_run_modules_changed(); /* the driver, not LD_PRELOAD, loaded us: we see libcuda only now */
     wait_until_armed();
     kp_cupti_helper_wake(); /* if not armed, the thread polls the driver until cuInit is over */
     errno = saved;

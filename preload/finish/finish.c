@@ -426,7 +426,7 @@ static void rest_do(void)
     made_progress();
     if (!kp_record_is_open()) return;
     kp_spools_replaced();
-    kp_join_dead(kp_run_spool_dir(), true); /* what killed ones left in memory */
+    kp_join_dead(kp_run_spool_dir(), true); /* processes that were killed left some in memory */
     const bool is_wanted = total.failed || total.kept_events;
     if (!kp_record_close(!is_wanted, (uint32_t)config->exit_s * 1000) && is_wanted) say_not_kept();
 }

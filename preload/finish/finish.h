@@ -17,7 +17,7 @@ struct kp_finish_totals {
     uint64_t traces, failed, kept; /* written; not written; left in the spool by an exit that waits no longer */
     uint64_t steps, gpu_events, allocations, calls, lost;
     uint64_t events, kept_events;       /* in the traces; in what was left in the spool */
-    uint64_t steps_by[KP_STEP_API + 1]; /* what counted them */
+    uint64_t steps_by[KP_STEP_API + 1]; /* by the source that counted them */
     uint64_t whole_steps; /* of those seen, how many were over at the last tick before a record was lost */
     bool cut;             /* the end of the program cut a window short */
 };

@@ -175,7 +175,7 @@ void kp_spools_note_process(void)
 
 struct spool_search {
     struct kp_spools_made made;
-    char begin[96]; /* what file names must begin with: HOST_PID. */
+    char begin[96]; /* the begin of file names: HOST_PID. */
     const char *own;
     int dir;
 };

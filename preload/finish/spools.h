@@ -11,7 +11,7 @@ struct kp_config;
 struct kp_spools_made {
     unsigned traces, failed;
     unsigned bare;  /* spools without a trace: their process ended before what it recorded was on the disk */
-    uint64_t bytes; /* what the removed spools took on the disk */
+    uint64_t bytes; /* on the disk, of the removed spools */
 };
 
 /* Called once by the constructor. */

@@ -260,7 +260,7 @@ void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags)
         if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags, stack_of(&way));
         else if (!(flags & KP_HEAP_RESTORED)) count(&way.guard, 1, flags & KP_HEAP_REALLOC ? 1 : 0, bytes, live);
     } else if (way.guard.gate & KP_GATE_WARM && kp_heap_is_traced) {
-        (void)stack_of(&way); /* what unwinding learns of the code would cost the first recorded step much time */
+        (void)stack_of(&way); /* learning the code for unwinding would cost the first recorded step much time */
     }
     leave(&way);
 }

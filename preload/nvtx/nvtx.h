@@ -63,7 +63,7 @@ struct kp_nvtx_event { /* nvtxEventAttributes_t, version 2 and up */
     int32_t message_type;
     const void *message;
 };
-enum { KP_NVTX_NO_TRACKING = -2 }; /* what push and pop return without a tool */
+enum { KP_NVTX_NO_TRACKING = -2 }; /* push and pop return it if there is no tool */
 
 /* --- nvtx_text.c: the texts of NVTX calls, as name ids --- */
 

@@ -107,7 +107,7 @@ void kp_faultcount_note(uint32_t window)
     now.bare_count = 0;
     kp_fmt(value, sizeof value, "%u,%u,%lu,%lu,%lu,%lu", now.steps, now.many, (unsigned long)now.all.minor,
            (unsigned long)now.all.major, (unsigned long)bare, (unsigned long)bare_minor);
-    (void)kp_record_note(key, value); /* without it the trace says nothing of it */
+    (void)kp_record_note(key, value); /* on failure the trace says nothing of it */
     if (now.many || bare_minor >= MANY) kp_store_relaxed(&is_cost_wanted, true);
 }
 

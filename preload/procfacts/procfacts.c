@@ -137,7 +137,7 @@ void kp_procfacts_note_end(void)
 #define LOOK_NS (5 * MS)                     /* between two looks: one takes some 6 us, a thousandth of that */
 #define NOTE_NS (100 * MS)                   /* between two notes */
 enum { NOTE_PART = 100, PROGRAM_PART = 20 }; /* of the window's time: between two notes, and two of at_program */
-#define BEHIND_NS (50 * MS)                  /* what comes so long behind the last step is no time of a step */
+#define BEHIND_NS (50 * MS)                  /* time so long after the last step is no time of a step */
 static struct core_times {
     uint64_t had_ns, waited_ns, program_ns; /* program_ns: all its threads had a core */
 } at_begin, at_look, at_program;            /* at_program: when program_ns was asked for */
@@ -233,7 +233,7 @@ static void core_put(uint32_t window)
     kp_procfacts_core_text(value, sizeof value, at_look.had_ns - at_begin.had_ns,
                            at_look.waited_ns - at_begin.waited_ns, at_look.program_ns - at_begin.program_ns,
                            (kp_io_helpers_cpu_us() - core.helpers_us) * 1000);
-    (void)kp_record_note(key, value); /* without it the trace says nothing of it */
+    (void)kp_record_note(key, value); /* on failure the trace says nothing of it */
 }
 
 /* A process that is killed leaves the note before: of all but a hundredth of the window's time, or 0.1 s. */

@@ -270,7 +270,7 @@ uint32_t kp_caller_line(struct kp_thread *t, uint64_t gate)
     struct pystacks *s = state_of(t);
     const void *code = kp_pyframe_code(l, frame);
     const uint64_t place = kp_pyframe_place(l, frame);
-    if (!s) return line_put(t, l, code, place); /* without room for those that were seen each op reads its own */
+    if (!s) return line_put(t, l, code, place); /* if memory is short each op reads its own */
     const uint64_t key = mix(LINE_SALT, place + kp_pycode_check(l, code));
     if (__builtin_expect(s->seen[key % SEEN].key != key, 0)) {
         s->seen[key % SEEN].id = line_put(t, l, code, place);

@@ -49,7 +49,7 @@ uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *self);
 void kp_pysite_prepare(void);      /* once a window: reads the folders that are cut off file names */
 void kp_pysite_prepare_once(void); /* unless a window did */
 const char *
-kp_pysite_file(const char *file); /* without the folder that is cut off; also without the GIL once prepared */
+kp_pysite_file(const char *file); /* leaves out the folder that is cut off; also without the GIL once prepared */
 
 /* packages.c: a file in one of Python's own folders, without that folder. Any thread, also inside hooks. */
 void kp_pypackage_saw(const char *file);

@@ -18,7 +18,7 @@ struct kp_python_layout {
     uint16_t object_frame; /* frame object -> frame; 0: they are one (up to 3.10) */
     uint16_t code_file, code_name,
         code_bytes;                 /* bytes: where the bytecode begins, 0: not in the code object (up to 3.10) */
-    uint16_t text_ascii, text_wide; /* where the characters of a str begin */
+    uint16_t text_ascii, text_wide; /* offsets of a str's characters */
     uint16_t tuple_items;
     uint16_t thread_id;             /* thread state -> pthread_self(); from 3.11 on the kernel's number follows it */
     uint16_t code_line, code_lines; /* the first line, an int; the table of lines, a bytes object */

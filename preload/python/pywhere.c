@@ -38,7 +38,7 @@ struct line_table {
 
 static uint8_t *table_buffer; /* TABLE_BYTES */
 static uint32_t child;        /* whose memory is read; 0: our own */
-static _Atomic bool is_taken; /* what reads frames is one thread at a time */
+static _Atomic bool is_taken; /* one thread at a time reads frames */
 static uintptr_t child_shift; /* how far the interpreter's variables lie from ours there */
 
 /* ---- reading ---- */

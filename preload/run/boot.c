@@ -230,7 +230,7 @@ static int read_settings(void)
     launcher_apply();
     kp_schedule_from_config(config, &schedule, &step_rule);
     kp_stepnote_setup(config);
-    if (kp_stepnote_is_trigger()) schedule.set = true; /* without KPROF_SCHEDULE: as none */
+    if (kp_stepnote_is_trigger()) schedule.set = true; /* as none, if KPROF_SCHEDULE is unset */
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
                          "none");

@@ -49,7 +49,7 @@ static int lines_write(struct kp_stepfile *file)
 
 static void put(struct kp_stepfile *file, const struct kp_stepline *line)
 {
-    if (file->out_count == OUT) (void)lines_write(file); /* what it drops is counted */
+    if (file->out_count == OUT) (void)lines_write(file); /* lines that it drops are counted */
     file->out[file->out_count++] = *line;
 }
 

@@ -86,5 +86,5 @@ void kp_baresteps_note(uint32_t window)
                (unsigned long)bare.count, (unsigned long)(bare.all_ns / 1000), (unsigned long)bare.long_count,
                (unsigned long)(bare.long_ns / 1000));
     else kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)count, median_us);
-    (void)kp_record_note(key, value); /* without it the report says less */
+    (void)kp_record_note(key, value); /* on failure the report says less */
 }

@@ -98,7 +98,7 @@ static void times_note(uint32_t window)
     const bool has_names = kp_phases_rowless(rowless, sizeof rowless) > 0;
     if (n < sizeof value)
         n += time_put(value + n, sizeof value - n, has_names ? rowless : "other phases", KP_PHASE_OTHER);
-    if (n < sizeof value) (void)kp_record_note(key, value); /* without it the report knows no shares */
+    if (n < sizeof value) (void)kp_record_note(key, value); /* on failure the report knows no shares */
     if (!before_steps) return;
     kp_fmt(key, sizeof key, "phase_before.%u", window);
     kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)before_steps, (unsigned long)(before_ns / 1000));

@@ -653,7 +653,7 @@ bool kp_window_end_run(void)
     const uint64_t whole = current.steps;
     if (open_step) open_step->head.flags |= KP_STEP_CUT;
     const uint64_t now =
-        started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have disabled the TSC */
+        started ? end_step(kp_ticks()) : 0; /* no run: no clock is read: the host may have disabled the TSC */
     current.has_part = current.steps > whole;
     current.steps = whole;
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));

@@ -18,7 +18,7 @@ struct kp_window {
     uint64_t first_step, steps;
     uint64_t lost;              /* records lost in it; while it is open, kp_loss_total() at its begin */
     uint64_t wish;              /* the id of the wish that opened it, or 0 */
-    enum kp_step_source source; /* what counted its steps */
+    enum kp_step_source source; /* of its steps */
     /* It makes no trace: its phase ended within its first step, and other steps came before, or it was dropped. */
     bool is_void;
     bool cut;      /* closed by exit, not by its schedule or kprof_stop */

@@ -90,7 +90,7 @@ int kp_cupti_find(bool may_open);
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
 bool kp_buffer_is_ours(const uint8_t *buffer); /* is it one of our pool? */
-void kp_buffer_finalized(void); /* what CUPTI has, it will not give back: no drain waits for it. Any thread */
+void kp_buffer_finalized(void); /* CUPTI gives back none that it has: no drain waits for it. Any thread */
 void kp_buffer_quiet_anew(
     void); /* the program disabled its last kind; each call under way may request one more buffer */
 
