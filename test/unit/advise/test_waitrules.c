@@ -128,6 +128,9 @@ static void a_named_call_tells_what_it_waits_for(void **state)
         {"<built-in function sleep>", NULL, "sleeps-in-step"},
         {"threading.py(288): wait", "<built-in method acquire of _thread.lock object at 0x7f00>", "lock-wait"},
         {"<built-in method recv of socket object at 0x7f00>", NULL, "network-wait"},
+        {"<built-in method read of _io.BufferedReader object at 0x7f00>",
+         "<method 'recv_into' of '_socket.socket' objects>", "network-wait"}, /* makefile() */
+        {"<built-in method read of _io.BufferedReader object at 0x7f00>", NULL, "file-io"},
         {"subprocess.py(506): run", "<built-in function select>", "process-wait"},
         {"numpy/lib/_npyio_impl.py(311): load", "<built-in function fromfile>", "file-io"},
     };
@@ -145,6 +148,29 @@ static void a_named_call_tells_what_it_waits_for(void **state)
         little_forget(t);
         free(t);
     }
+}
+
+/* A request in two small segments: the second waits for the acknowledgement of the first. */
+static void waits_of_a_delayed_acknowledgement_have_their_cause(void **state)
+{
+    struct little *const t = *state;
+    head(t, "\"core_had_us\":100000,\"core_waited_us\":0");
+    python(t, "train.py(1): main", 1, 1, 0, 0, 5 * STEP_US * STEPS);
+    for (int i = 0; i < STEPS; i++) {
+        const int at = 5 * STEP_US * i;
+        numbered_step(t, i, at, 5 * STEP_US);
+        python(t, "<built-in method recv of socket object at 0x7f00>", 1, 10 * i + 2, 1, at + 500, 40500);
+        op(t, "aten::mm", at + 42000, 50000);
+    }
+    const struct kp_advice a = advise(t);
+    const struct kp_finding *const f = found(&a, "network-wait");
+    assert_non_null(f);
+    assert_non_null(strstr(f->change, "TCP_NODELAY"));
+    little_teardown(state);
+    little_setup(state);
+    const struct kp_advice short_ones =
+        calls_advise(*state, SLEPT, "<built-in method recv of socket object at 0x7f00>", NULL);
+    assert_null(strstr(found(&short_ones, "network-wait")->change, "TCP_NODELAY"));
 }
 
 static void a_pool_of_processes_is_told_to_send_less(void **state)
@@ -408,6 +434,7 @@ int main(void)
         LITTLE(a_thread_that_computes_between_ops_waits_for_nothing),
         cmocka_unit_test(a_named_call_tells_what_it_waits_for),
         LITTLE(a_pool_of_processes_is_told_to_send_less),
+        LITTLE(waits_of_a_delayed_acknowledgement_have_their_cause),
         LITTLE(of_threads_that_fill_queues_the_slow_one_is_named),
         LITTLE(a_batch_that_nobody_can_add_to_waits_out_its_time),
         LITTLE(the_broadcast_of_buffers_is_said_beside_its_copies),

@@ -12,7 +12,7 @@
 #include "export/read/facts/selftime.h"
 #include "export/read/kineto/kineto_facts.h"
 
-enum { LINES_SHOWN = 3 };
+enum { LINES_SHOWN = 3, ACK_FROM_NS = 38000000, ACK_TO_NS = 52000000 };
 #define LINE_SHARE 0.1 /* of the kind: what has less is not listed */
 #define NEARLY_ALL 0.9
 
@@ -73,8 +73,10 @@ static bool *input_mark(const struct kp_costrules *x)
     return is;
 }
 
-/* The wait of a piece of the innermost call: decided by the outermost call below the program's own that a table
- * names. */
+/*
+ * The wait of a piece of the innermost call: decided by the outermost call below the program's own that a table names.
+ * A file that reads a socket (makefile()) waits for the socket.
+ */
 static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, int32_t node, struct kp_waitplace *out)
 {
     struct kp_kineto *const trace = x->tree->trace;
@@ -83,10 +85,10 @@ static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, in
     *out = (struct kp_waitplace){0};
     for (int32_t at = node; at >= 0 && x->tree->nodes[at].is_python; at = x->tree->nodes[at].parent) {
         const uint32_t own = kp_ownline_function(trace, kp_tree_call_name(x->tree, &x->tree->nodes[at]));
-        if (own && at == node) *out = (struct kp_waitplace){own, own, KP_PYWAIT_OWN, 0};
+        if (own && at == node) *out = (struct kp_waitplace){own, own, KP_PYWAIT_OWN, 0, 0};
         if (own) break;
         const enum kp_pywait kind = kp_namefacts_pywait(trace, kp_tree_event(x->tree, (size_t)at)->name);
-        if (kind == KP_PYWAIT_NONE) continue;
+        if (kind == KP_PYWAIT_NONE || (kind == KP_PYWAIT_FILE && out->kind == KP_PYWAIT_NETWORK)) continue;
         out->kind = kind;
         named = at;
     }
@@ -120,6 +122,7 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     struct kp_waitplace *const row =
         kp_keyindex_row(&w->out->places, (uint64_t)place.line << 32 | place.call, &place, sizeof place);
     row->ns += all;
+    if (to_ns - from_ns >= ACK_FROM_NS && to_ns - from_ns <= ACK_TO_NS) row->ack_ns += all;
 }
 
 void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)

@@ -23,6 +23,7 @@
 #define ONE_SHARE 0.5    /* of what it sleeps: in one gap of a step */
 #define PART_SHARE 0.3   /* of a gap: the thread sleeps for so much of it, and the rest is of the same cause */
 #define WHOLE_SHARE 0.8  /* of a gap: it sleeps for nearly all of it */
+#define ACK_SHARE 0.8    /* of a wait for the network: in waits as long as TCP delays an acknowledgement */
 #define OTHERS_SHARE 0.5 /* of what it sleeps: other threads have a core for so long */
 
 static bool has_comm(const struct kp_costrules *x)
@@ -168,6 +169,17 @@ static const char *pool_change(const struct kp_costrules *x, const struct kp_fin
     return KP_TEXT("The pool " PICKLES " %s", f->change);
 }
 
+/* Linux delays an acknowledgement by 40 ms, and the next small segment of the request waits for it (Nagle). */
+static const char *network_change(const struct kp_costrules *x, const struct kp_waitplace *most, const char *change)
+{
+    if (!most || most->kind != KP_PYWAIT_NETWORK || most->ack_ns < ACK_SHARE * most->ns) return change;
+    return KP_TEXT(
+        "Nearly all of these waits last 40 to 50 ms. TCP delays an acknowledgement so long, and a request that "
+        "is sent in several small pieces waits for it: send it in one call (sendall(head + body)), or set "
+        "TCP_NODELAY on both sides. %s",
+        change);
+}
+
 /* Each of several threads waits so, while the others end steps, too. */
 static const char *at_once_text(const struct kp_costrules *x, double ns)
 {
@@ -190,7 +202,7 @@ static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, 
                      *lines ? ": " : "", lines, feeder ? "; " : "", feeder ? feeder : "", at_once_text(x, ns));
     f.line = most ? kp_kineto_text(x->tree->trace, most->line) : NULL;
     f.where = most ? kp_kineto_text(x->tree->trace, most->call) : NULL;
-    f.change = pool_change(x, &f);
+    f.change = network_change(x, most, pool_change(x, &f));
     double *const of = kp_kineto_zeros(x->out->steps + 1, sizeof *of);
     kp_waitcalls_steps(calls, kind, of);
     (void)wait_tell(x, &f, of);

@@ -18,7 +18,7 @@ const char *kp_waits_function(const struct kp_costrules *rules);
 struct kp_waitplace {    /* what waits, called from where */
     uint32_t line, call; /* string ids */
     int kind;            /* NONE: a function in C that no table names, under which no op runs */
-    double ns;
+    double ns, ack_ns;   /* ack_ns: in waits as long as TCP delays an acknowledgement */
 };
 struct kp_waitcalls {
     const struct kp_costrules *x;
