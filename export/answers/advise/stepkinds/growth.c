@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * growth.c - why steps get slower from one to the next: their inputs grow, or an op runs more and more often
+ * growth.c - why steps get slower from one to the next: inputs grow, more layers are trained, an op runs more often
  *
  * Larger inputs make most ops of a step slower alike, those of the forward pass as those of the backward pass, and they
  * run as often as before. A slower machine does so as well, but then the optimizer's ops, on parameters of one size,
- * are as much slower; or shapes were recorded, and tell it. An op that alone gets slower is none of that.
+ * are as much slower; or shapes were recorded, and tell it. An op that alone gets slower is none of that. A layer that
+ * was frozen at first has no backward pass then, and one in each step later.
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
@@ -21,6 +22,7 @@
 #define ALIKE_PART 0.66   /* of the ops that count, by number */
 #define COUNT_SLACK 0.1   /* of the calls a step */
 #define ADDED_SHARE 0.2   /* of the growth: in ops that run more often */
+#define TRAINED_SHARE 0.5 /* of the growth: in backward passes that are more */
 #define SIZE_GROWN 1.1    /* of the elements of a call's inputs */
 #define CALLS_GROWN 1.3   /* calls a step, in the end over at first */
 #define CALLS_SHARE 0.5   /* of what an op has more: by the calls that are more */
@@ -73,8 +75,9 @@ static void step_take(struct larger *g, size_t number, int late)
 
 struct alike { /* ops with a share of the early time: all, and those that grow as all do; [1]: of backward passes */
     size_t all[2], grown[2], sized;
-    double added_ns; /* of ops that run more often */
-    const struct op_growth *most;
+    double added_ns;                        /* of ops that run more often */
+    double trained_ns;                      /* of backward ops that do so, some of which did not run at first */
+    const struct op_growth *most, *trained; /* trained: the one with most time of those that did not run */
 };
 
 /* Is it rather the one to name? Inputs of a forward pass are easier to find in the program. */
@@ -84,21 +87,51 @@ static bool is_more(const struct op_growth *op, const struct op_growth *than)
     return op->ns[1] > than->ns[1];
 }
 
-static struct alike alike_of(const struct larger *g)
+/* The first steps, whose ops run at first. */
+static size_t opening_of(const struct kp_costrules *x)
+{
+    const size_t few = x->chosen->step_count / OPENING_PART;
+    return few > OPENING_LEAST ? few : OPENING_LEAST;
+}
+
+static bool is_new(const struct kp_costrules *x, const struct op_growth *op)
+{
+    return op->node[1] >= 0 && (op->node[0] < 0 || kp_costrules_step(x, (size_t)op->node[0]) >= opening_of(x));
+}
+
+static bool is_as_often(const struct op_growth *op)
+{
+    return fabs(op->count[1] - op->count[0]) <= COUNT_SLACK * op->count[0];
+}
+
+/* The ops that run more often: of layers that were not trained at first, or others. */
+static void added_find(struct alike *out, const struct larger *g)
 {
     const struct op_growth *const ops = g->ops.rows;
-    const double grown = g->ns[1] / g->ns[0] - 1;
-    struct alike out = {0};
     for (size_t i = 0; i < g->ops.count; i++) {
         const struct op_growth *const op = &ops[i];
         const double more = op->ns[1] - op->ns[0];
-        if (fabs(op->count[1] - op->count[0]) > COUNT_SLACK * op->count[0]) {
-            out.added_ns += more > 0 ? more : 0;
-            continue;
-        }
-        if (op->ns[0] < WEIGHT_LEAST * g->ns[0]) continue;
+        if (is_as_often(op) || more <= 0) continue;
+        *(op->is_backward ? &out->trained_ns : &out->added_ns) += more;
+        if (op->is_backward && is_new(g->x, op) && (!out->trained || op->ns[1] > out->trained->ns[1]))
+            out->trained = op;
+    }
+    if (out->trained) return;
+    out->added_ns += out->trained_ns;
+    out->trained_ns = 0;
+}
+
+static struct alike alike_of(const struct larger *g)
+{
+    const struct op_growth *const ops = g->ops.rows;
+    struct alike out = {0};
+    added_find(&out, g);
+    const double grown = (g->ns[1] - out.trained_ns) / g->ns[0] - 1;
+    for (size_t i = 0; i < g->ops.count; i++) {
+        const struct op_growth *const op = &ops[i];
+        if (!is_as_often(op) || op->ns[0] < WEIGHT_LEAST * g->ns[0]) continue;
         out.all[op->is_backward]++;
-        if (more < ALIKE_SHARE * grown * op->ns[0]) continue;
+        if (op->ns[1] - op->ns[0] < ALIKE_SHARE * grown * op->ns[0]) continue;
         out.grown[op->is_backward]++;
         const bool is_sized = op->elements[1] > SIZE_GROWN * op->elements[0];
         out.sized += is_sized;
@@ -107,13 +140,15 @@ static struct alike alike_of(const struct larger *g)
     return out;
 }
 
+static bool is_little(const struct larger *g, double ns) { return ns <= ADDED_SHARE * (g->ns[1] - g->ns[0]); }
+
 /* Do inputs grow that much? A slower machine makes the optimizer slower, where no sizes were recorded. */
 static bool are_inputs(const struct larger *g, const struct alike *a)
 {
     const size_t all = a->all[0] + a->all[1], grown = a->grown[0] + a->grown[1];
     if (all < OPS_LEAST || (double)grown < ALIKE_PART * (double)all || !a->most) return false;
     if (a->all[1] && (double)a->grown[1] < ALIKE_SHARE * (double)a->all[1]) return false;
-    if (a->added_ns > ADDED_SHARE * (g->ns[1] - g->ns[0])) return false;
+    if (!is_little(g, a->added_ns)) return false;
     if (g->has_shapes) return 2 * a->sized >= grown;
     const double more = g->optimizer_ns[1] - g->optimizer_ns[0];
     return a->grown[1] && g->optimizer_ns[0] > 0 && more < ALIKE_SHARE * (g->ns[1] / g->ns[0] - 1) * g->optimizer_ns[0];
@@ -128,11 +163,9 @@ static const char *shape_text(const struct kp_costrules *x, int32_t node)
     return end ? kp_costrules_text(x, "%.*s", (int)(end - at + 1), at) : "";
 }
 
-static const char *inputs_text(const struct larger *g, const struct op_growth *most, const struct kp_steptrend *trend)
+static const char *inputs_text(const struct larger *g, const struct op_growth *most, const char *times)
 {
     const struct kp_costrules *const x = g->x;
-    const char *const times = kp_costrules_text(x, "%s in the first third of them and %s in the last",
-                                                kp_units_ms(trend->early_ns), kp_units_ms(trend->late_ns));
     if (!g->has_shapes)
         return kp_costrules_text(x,
                                  "steps get slower, %s, as if their inputs grow: as many ops run, and most of the "
@@ -146,6 +179,29 @@ static const char *inputs_text(const struct larger *g, const struct op_growth *m
                              shape_text(x, most->node[1]));
 }
 
+/* Layers that were frozen at first are trained later: half of the growth is theirs, or the rest is of inputs. */
+static const char *trained_text(const struct larger *g, const struct alike *a, const char *times)
+{
+    const struct kp_costrules *const x = g->x;
+    const int32_t node = a->trained->node[1];
+    const uint32_t line = kp_costplace_line(x->tree, node);
+    return kp_costrules_text(x, "steps get slower, %s, as more layers are trained: %s%s%s did not run at first%s",
+                             times, kp_costrules_name(x, node), line ? ", backward of " : "",
+                             line ? kp_kineto_text(x->tree->trace, line) : "",
+                             a->most && g->has_shapes ? ". Their inputs grow as well" : "");
+}
+
+static const char *growth_text(const struct larger *g, const struct kp_steptrend *trend)
+{
+    const struct alike a = alike_of(g);
+    const char *const times = kp_costrules_text(g->x, "%s in the first third of them and %s in the last",
+                                                kp_units_ms(trend->early_ns), kp_units_ms(trend->late_ns));
+    const bool are_larger = are_inputs(g, &a), are_trained = a.trained && is_little(g, a.added_ns);
+    const bool are_most = a.trained_ns >= TRAINED_SHARE * (g->ns[1] - g->ns[0]);
+    if (are_trained && !is_little(g, a.trained_ns) && (are_larger || are_most)) return trained_text(g, &a, times);
+    return are_larger ? inputs_text(g, a.most, times) : NULL;
+}
+
 const char *kp_growth_of_inputs(const struct kp_costrules *x, const double *of, const struct kp_steptrend *trend)
 {
     struct larger g = {.x = x, .of = of};
@@ -155,10 +211,7 @@ const char *kp_growth_of_inputs(const struct kp_costrules *x, const double *of, 
     for (size_t i = 0; i < third; i++) step_take(&g, steps - 1 - i, 1);
     const double more = (g.ns[1] - g.ns[0] + g.optimizer_ns[1] - g.optimizer_ns[0]) / (double)third;
     const char *text = NULL;
-    if (g.ns[0] > 0 && more >= OPS_SHARE * (trend->late_ns - trend->early_ns)) {
-        const struct alike alike = alike_of(&g);
-        if (are_inputs(&g, &alike)) text = inputs_text(&g, alike.most, trend);
-    }
+    if (g.ns[0] > 0 && more >= OPS_SHARE * (trend->late_ns - trend->early_ns)) text = growth_text(&g, trend);
     kp_keyindex_fini(&g.ops);
     return text;
 }
@@ -189,8 +242,7 @@ static struct op_calls calls_of(const struct kp_costrules *x, const struct kp_fi
 
 void kp_growth_of_calls(const struct kp_costrules *x, struct kp_finding *f, bool is_carried)
 {
-    const size_t steps = x->chosen->step_count,
-                 few = steps / OPENING_PART > OPENING_LEAST ? steps / OPENING_PART : OPENING_LEAST;
+    const size_t steps = x->chosen->step_count, few = opening_of(x);
     if (!f->where || !f->line || x->out->has_gpu) return;
     const struct op_calls first = calls_of(x, f, 0, few), last = calls_of(x, f, steps - few, steps);
     const double each = first.count > 0 ? first.ns / first.count : last.count > 0 ? last.ns / last.count : 0;
