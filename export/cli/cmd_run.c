@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "collector/base/sys/kp_io.h"
+#include "collector/base/sys/kp_path.h"
 #include "export/read/folder/beside.h"
 #include "export/answers/runadvice/runadvice.h"
 #include "export/answers/runadvice/judged.h"
@@ -303,6 +304,32 @@ static void end_note(const struct kp_config *config, const struct kp_endnote *no
         kp_advised_left_say(folder, began, note->signal, note->lacked_memory);
 }
 
+/* ---- of a program that wrote no trace, as it was killed ---- */
+
+struct left {
+    const char *folder;
+    unsigned gone;
+};
+
+static void left_recover(void *context, const char *path, int64_t bytes)
+{
+    struct left *const left = context;
+    const char *const name = kp_path_base(path);
+    (void)bytes;
+    left->gone += kp_latest_recover("run", left->folder, &name, 1);
+}
+
+/* Says what to change. The user asked for it, and waits for what a killed program left to become a trace. */
+static void advice_say(const struct kp_config *config, const struct timespec *began)
+{
+    const bool has_spools = config->spool_dir && *config->spool_dir;
+    struct left left = {.folder = has_spools ? config->spool_dir : config->dir};
+    if (strcmp(config->log, "none") == 0) return;
+    if (!(config->exports & KP_EXPORTS_NONE) && !kp_advised_each(config->dir, began, NULL, NULL))
+        kp_advised_each_left(left.folder, began, left_recover, &left);
+    kp_advised_say(left.gone ? left.folder : config->dir, began, false, kp_judged_add_at_end, kp_endranks_tell);
+}
+
 struct program_end {
     int status;
     struct rusage used;
@@ -372,8 +399,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     const struct kp_endnote note = endnote_of(&end, oom_kills);
     end_note(config, &note, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
-    else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
-        kp_advised_say(config->dir, &began, false, kp_judged_add_at_end, kp_endranks_tell);
+    else if (wish->advises == ADVISE_ALL) advice_say(config, &began);
     if (wish->json) end_json(end.status, config->dir, &began);
     return end_as(end.status);
 }

@@ -158,6 +158,18 @@ def test_a_signal_that_ends_the_program_is_told_with_what_is_kept(tmp_path, numb
     assert "aten::sum" in harness.cli("report", tmp_path / "out").stdout
 
 
+@pytest.mark.parametrize("how, left", [("killed", "killed by signal 9 (Killed)"), ("fault", "killed by signal 11 (Segmentation fault)"), ("_exit", "ended without an exit")])
+def test_what_a_killed_program_recorded_is_judged_where_advice_was_asked_for(how, left, tmp_path, torch_double):
+    """It had run 5 steps. Its spool becomes a trace, in the folder of spools where that is another one."""
+    spools = tmp_path / "spools"
+    for flags, folder in ([], tmp_path / "k"), (["--spool-dir", spools], spools):
+        done = harness.cli("run", "--advise", *flags, "-o", tmp_path / "k", "--", *harness.script_command("ends_alone.py", torch_double, how, "0"))
+        trace, = folder.glob("*.pt.trace.json.gz")
+        assert f"kprof: {left}" in done.stderr and "recovered 1 trace\nkprof: no operator runs" in done.stderr, done.stderr
+        assert not list(folder.glob("*.kprof")), done.stderr
+        trace.unlink()
+
+
 def test_who_did_not_ask_waits_a_second_at_most(watched, tmp_path):
     """Of a trace that takes longer to judge the line names the command. Asked for, it is judged however long that takes."""
     event = b'{"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":%d,"dur":3,"args":{"External id":%d}},\n'

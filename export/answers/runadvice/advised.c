@@ -159,6 +159,7 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
 }
 
 static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
+static int spool_filter(const struct dirent *entry) { return kp_input_is_spool(entry->d_name); }
 
 struct ran {
     int status;
@@ -233,11 +234,12 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
     if (a->outside) kp_cli_say(stderr, "kprof: %s", a->outside);
 }
 
-size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context)
+static size_t each_of(const char *folder, int (*filter)(const struct dirent *entry), const struct timespec *since,
+                      kp_advised_each_fn fn, void *context)
 {
     size_t count = 0;
     struct dirent **entries;
-    const int all = scandir(folder, &entries, trace_filter, alphasort);
+    const int all = scandir(folder, &entries, filter, alphasort);
     for (int i = 0; i < all; i++) {
         char *path;
         struct stat st;
@@ -250,6 +252,16 @@ size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advi
     }
     if (all >= 0) free(entries);
     return count;
+}
+
+size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context)
+{
+    return each_of(folder, trace_filter, since, fn, context);
+}
+
+size_t kp_advised_each_left(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context)
+{
+    return each_of(folder, spool_filter, since, fn, context);
 }
 
 /* One trace was read: other windows, ranks and programs have theirs beside it, and workers in the folder children. */

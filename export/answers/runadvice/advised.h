@@ -52,6 +52,8 @@ void kp_advised_say(const char *folder, const struct timespec *since, bool only_
 typedef void (*kp_advised_each_fn)(void *context, const char *path, int64_t bytes);
 /* Calls `fn`, if not NULL, with each trace of a folder that is not older than `since`, by name. Returns how many. */
 size_t kp_advised_each(const char *folder, const struct timespec *since, kp_advised_each_fn fn, void *context);
+size_t kp_advised_each_left(const char *folder, const struct timespec *since, kp_advised_each_fn fn,
+                            void *context); /* each spool */
 /* Says on stderr how the program ended that left a spool not older than `since`: by a signal, and whether the kernel
  * killed a process meanwhile for want of memory, or (0) without an exit, where there is no trace. */
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory);
