@@ -31,6 +31,7 @@
 #include "preload/finish/execs.h"
 #include "preload/finish/children.h"
 #include "preload/control/ctl.h"
+#include "preload/run/crashline.h"
 #include "preload/run/exit.h"
 #include "preload/window/sources.h"
 #include "preload/run/stepnote.h"
@@ -138,6 +139,7 @@ static void begin_run(void)
     else if (!is_run_begun) start_clock();
     if (!is_run_begun && !kp_run_is_worker()) kp_ctl_begin();
     if (!is_run_begun) kp_stepnote_begin();
+    if (!is_run_begun && (config->hang || config->ring)) kp_crashline_begin();
     is_run_begun = true;
 }
 

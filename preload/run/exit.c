@@ -18,6 +18,7 @@
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/control/ctl.h"
+#include "preload/run/crashline.h"
 #include "preload/run/stepnote.h"
 #include "preload/finish/finish.h"
 #include "preload/window/window.h"
@@ -48,6 +49,7 @@ __attribute__((destructor)) static void kprof_end(void)
     /* exit() may run in a signal handler: the code it interrupted never goes on. If that is a step that holds its lock,
      * the user runs kprof recover. */
     kp_ctl_end();
+    kp_crashline_end();
     status_note();
     bool is_ended = kp_window_end_run();
     kp_stepnote_end();

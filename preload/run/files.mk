@@ -2,6 +2,7 @@
 SRC_run := \
     preload/run/begin.c \
     preload/run/boot.c \
+    preload/run/crashline.c \
     preload/run/exit.c \
     preload/run/fork.c \
     preload/run/selfsignal.c \

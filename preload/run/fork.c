@@ -29,6 +29,7 @@
 #include "preload/control/ctl.h"
 #include "preload/window/sources.h"
 #include "preload/blackbox/oomfile.h"
+#include "preload/run/crashline.h"
 #include "preload/run/stepnote.h"
 #include "preload/finish/finish.h"
 #include "preload/window/window.h"
@@ -105,6 +106,7 @@ static void after_fork_in_child(void)
     kp_ctl_forget();
     kp_stepnote_forget();
     kp_oomfile_forget();
+    kp_crashline_end();
     if (goes_on) begin_in_child();
     errno = saved;
 }

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import time
+from signal import Signals
 
 import pytest
 
@@ -100,6 +101,28 @@ def test_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
     word = "was killed" if signal == "SIGKILL" else "ended"
     assert said.startswith((ENDS[how][0], f"the program (process N) {word} by {signal} after step ")), said
     assert f" {signal} " in said
+
+
+CRASHES = {  # where a watched program crashes in machine code, or is sent a signal of a crash
+    "fault": ("SIGSEGV", "ctypes/__init__.py:N string_at (not the main thread)"),
+    "fault_in_main": ("SIGSEGV", "ends_alone.py:N <lambda> (in ctypes/__init__.py:N string_at)"),
+    "fault_told": ("SIGSEGV", "ends_alone.py:N <lambda> (in ctypes/__init__.py:N string_at)"),
+    "cut_file": ("SIGBUS", "ends_alone.py:N reads_a_cut_file"),
+    "divide": ("SIGFPE", "ends_alone.py:N by_c"),
+    "illegal": ("SIGILL", "ends_alone.py:N by_c"),
+    "raised": ("SIGFPE", "ends_alone.py:N <lambda>"),
+    "sent": ("SIGSEGV", "ends_alone.py:N <lambda> (in subprocess.py:N _try_wait)"),
+}
+
+
+@pytest.mark.parametrize("how, flags, pause", [*((how, ["--ring", "5s"], 0) for how in CRASHES), ("fault_in_main", ["--schedule", "none", "--hang", "5s"], 4)])
+def test_a_crash_is_told_at_its_line_where_the_program_is_watched(how, flags, pause, tmp_path, torch_double):
+    """It ends as alone, by the kernel's own signal."""
+    name, place = CRASHES[how]
+    done = harness.cli("run", *flags, "-o", tmp_path / "k", "--", *harness.script_command("ends_alone.py", torch_double, how, str(pause)))
+    said = re.sub(r"(process |\.py:)\d+", r"\1N", harness.cli("why", tmp_path / "k").stdout.splitlines()[0])
+    assert done.returncode == -Signals[name]
+    assert said == f"the program (process N) ended by {name} at {place} after step 4"
 
 
 def test_an_abort_is_told_at_its_line(tmp_path, torch_double):

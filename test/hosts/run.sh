@@ -461,6 +461,7 @@ says train_daemon_recorded 1 '^kprof: kept .*, 1000 events'
 records train_threads 18000 -- "${trains[@]}" threads
 for how in close_fds take_fds chdir; do records "train_$how" 2000 -- "${trains[@]}" $how; done
 for how in kill fault abort _exit quick_exit execs; do records "train_$how" spool -- "${trains[@]}" $how; done
+records train_fault_ring spool KPROF_RING=5s -- "${trains[@]}" fault
 # of three seconds the last is left, the range around it, too, and nothing that was before
 records train_ring spool KPROF_RING=1s -- "${trains[@]}" dies_in_ring
 if wanted train_ring && [ -e "$work/train_ring.ours" ] && [ -z "${HOSTS_IN:-}" ]; then

@@ -95,6 +95,8 @@ int kp_io_signal_action(int number, const struct sigaction *now, struct sigactio
     return (int)KP_FAIL_ERRNO("handler", sigaction(number, now, before));
 }
 
+void kp_io_signal_self(int number) { syscall(SYS_tgkill, getpid(), kp_io_tid(), number); }
+
 void kp_io_thread_name(char name[16])
 {
     name[0] = '\0';

@@ -160,6 +160,7 @@ bool kp_io_is_thread_gone(uint32_t tid);    /* of this process */
 bool kp_io_is_tsc_refused(void); /* reading the TSC raises SIGSEGV here: by prctl(PR_SET_TSC), or inherited */
 struct sigaction;
 int kp_io_signal_action(int number, const struct sigaction *now, struct sigaction *before);
+void kp_io_signal_self(int number);    /* sends it to this thread */
 void kp_io_thread_name(char name[16]); /* the calling thread's name, or "" */
 enum { KP_IO_HOST_BYTES = 65 };
 /* This machine's name, "" where it is not known. Leaves out letters that a file's name or a text of JSON cannot

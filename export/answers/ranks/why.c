@@ -413,7 +413,8 @@ static void hint_say(FILE *out, const struct kp_why_end *first)
     if (is_bare_abort(first->how))
         fputs("  no call of abort() was seen: if the C library ended it, its standard error has the cause\n", out);
     if (strstr(first->how, KP_ENDED_WITHOUT_EXIT))
-        fputs("  only its parent knows the signal: kprof run notes it with --advise, with --json or on a terminal\n",
+        fputs("  only its parent knows the signal: kprof run notes it with --advise, with --json or on a terminal; "
+              "with --ring or --hang a program notes its own crash, and the line\n",
               out);
 }
 

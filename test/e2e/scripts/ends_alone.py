@@ -4,11 +4,13 @@ import atexit
 import ctypes
 import faulthandler
 import functools
+import mmap
 import os
 import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -90,6 +92,14 @@ def aborts():
     os.abort()
 
 
+def reads_a_cut_file():
+    with tempfile.TemporaryFile() as file:
+        file.truncate(8192)
+        mapped = mmap.mmap(file.fileno(), 8192)
+        file.truncate(0)
+        mapped[5000]
+
+
 def takes_time():
     resource.setrlimit(resource.RLIMIT_CPU, (1, resource.RLIM_INFINITY))
     while True:
@@ -131,6 +141,11 @@ WAYS = {
     "assert": lambda: by_c("assert", b""),
     "abort_by_name": lambda: in_thread(libc.abort),
     "fault": lambda: in_thread(ctypes.string_at, 0),
+    "fault_in_main": lambda: ctypes.string_at(0),
+    "cut_file": reads_a_cut_file,
+    "divide": lambda: by_c("divide", b""),
+    "illegal": lambda: by_c("illegal", b""),
+    "sent": lambda: subprocess.run(["kill", "-SEGV", str(os.getpid())], check=True),
     "raised": lambda: signal.raise_signal(signal.SIGFPE),
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "kept": lambda: by(signal.SIGABRT, lambda *_: sys.exit(9)),

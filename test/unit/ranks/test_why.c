@@ -304,7 +304,7 @@ static void behind_a_window_lines_a_step_tell_the_end(void **state)
         [KP_WHY_EXITED] = "the program ended by itself\n",
         [KP_WHY_GONE] = "rank 0 ended without an exit (killed, or by os._exit) after step 39 or later\n"
                         "  only its parent knows the signal: kprof run notes it with --advise, with --json or on a "
-                        "terminal\n"};
+                        "terminal; with --ring or --hang a program notes its own crash, and the line\n"};
     (void)state;
     for (int end = KP_WHY_UNSEEN; end <= KP_WHY_GONE; end++) {
         known = (struct kp_why_known){.step = 39};
