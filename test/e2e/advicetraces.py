@@ -412,6 +412,18 @@ def one_hot(op):
     return trace.each(make)
 
 
+def pairs(reads):
+    """A difference of all pairs, its square, and a sum of it or an op that keeps all."""
+    trace = Trace(kprof=CALM, cost=300)
+    wide = {"Input Dims": [[512, 128, 64], []], "Call stack": SICK}
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 690, **{"Call stack": WELL})
+        trace.add("cpu_op", "aten::sub", 1, base + 690, 150, **{**wide, "Input Dims": [[512, 1, 64], [1, 128, 64], []]})
+        trace.add("cpu_op", "aten::pow", 1, base + 840, 100, **wide)
+        trace.add("cpu_op", reads, 1, base + 940, 50, **wide)
+    return trace.each(make)
+
+
 def repeats(copies, layers=2):
     """Keys and values of each layer are expanded for its heads, and copied or not, before attention."""
     trace = Trace(kprof=CALM, cost=2 * layers * 80)
@@ -751,6 +763,7 @@ SICKNESSES = {
     "one-by-one": lambda: loops("aten::select"),
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"]),
     "one-hot-product": lambda: one_hot("aten::one_hot"),
+    "pairwise-difference": lambda: pairs("aten::sum"),
     "repeated-copies": lambda: repeats(True),
     "cat-in-a-loop": lambda: joins(20),
     "growing-cat": lambda: keeps_old(4),
@@ -825,6 +838,7 @@ TWINS = {
     "one-by-one": lambda: loops("aten::mm"),
     "tensor-by-tensor": lambda: by_hand(["aten::mul_", "aten::add_"], count=4, dur=24),
     "one-hot-product": lambda: one_hot("aten::add"),
+    "pairwise-difference": lambda: pairs("aten::relu"),
     "repeated-copies": lambda: repeats(False),
     "cat-in-a-loop": lambda: joins(4),
     "growing-cat": lambda: keeps_old(96),

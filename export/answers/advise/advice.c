@@ -144,6 +144,7 @@ static void rules_judge(struct kp_costrules *x)
     kp_rules_float64(x);
     kp_rules_bfloat16(x);
     kp_rules_wasted(x);
+    kp_rules_pairwise(x);
     if (!x->out->has_gpu) kp_rules_dense_gradients(x);
     kp_rules_unused_grads(x);
     kp_rules_optimizer_faults(x);

@@ -32,6 +32,7 @@ UNIT_advise := \
     test/unit/advise/test_onebyone.c \
     test/unit/advise/test_smallops.c \
     test/unit/advise/test_onehotrule.c \
+    test/unit/advise/test_pairwiserule.c \
     test/unit/advise/test_repeatrule.c \
     test/unit/advise/test_ownthreads.c \
     test/unit/advise/test_partrules.c \

@@ -14,6 +14,7 @@ SRC_opsrules := \
     export/answers/advise/opsrules/launchrules.c \
     export/answers/advise/opsrules/onebyone.c \
     export/answers/advise/opsrules/onehotrule.c \
+    export/answers/advise/opsrules/pairwiserule.c \
     export/answers/advise/opsrules/repeatrule.c \
     export/answers/advise/opsrules/optimizerrule.c \
     export/answers/advise/opsrules/parametrizerule.c \

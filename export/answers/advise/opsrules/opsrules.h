@@ -13,6 +13,7 @@ void kp_rules_parametrized(struct kp_costrules *rules);     /* parametrizerule.c
 void kp_rules_hooks(struct kp_costrules *rules);            /* hookrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);        /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);           /* wastedrules.c: also of a GPU */
+void kp_rules_pairwise(struct kp_costrules *rules);         /* pairwiserule.c: after page faults */
 void kp_rules_dense_gradients(struct kp_costrules *rules);  /* densegrads.c: after the optimizer, without a GPU */
 /* New tensors have so many elements, in all steps, and malloc gets each from the kernel: if that is most page
  * faults, they are no finding. wastedrules.c */
