@@ -45,7 +45,7 @@ HANGS = [End("stuck in Python", "python", "absent", "python"), End("stuck in C",
          End("before the first step", "first", "absent", "python"), End("at exit", "atexit", "absent", "python"),
          End("SIGSTOP", "none", "stopped", signal=signal.SIGSTOP)]
 DEATHS = [End("SIGKILL", "none", "by SIGKILL", signal=signal.SIGKILL), End("cgroup limit", "cgroup", "by SIGKILL"),
-          End("abort", "abort", "by SIGABRT"), End("exception", "exception", "by ValueError", "exception"), End("SIGSEGV", "segv", "by SIGSEGV"),
+          End("abort", "abort", "by SIGABRT", "abort"), End("exception", "exception", "by ValueError", "exception"), End("SIGSEGV", "segv", "by SIGSEGV", "segv"),
           End("a collective's limit", "limit", WAITED), End("NCCL's watchdog", "watchdog", WAITED)]
 
 
@@ -68,7 +68,7 @@ class Job:
         folder.mkdir()
         self.end, self.odd, self.out, self.store = end, odd, folder / "out", folder / "store"
         dies = end in DEATHS
-        flags = ["--schedule", "active=1000000"] if dies else ["--control", "--schedule", "none"]
+        flags = ["--schedule", "active=1000000", "--hang", f"{SECONDS}s"] if dies else ["--control", "--schedule", "none"]
         env = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF_", "LD_PRELOAD"))}
         env |= {"OMP_NUM_THREADS": "1", "ENDS_CGROUP": str(group or "")}
         launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANKS)]

@@ -81,7 +81,11 @@ def crashes():
     ctypes.string_at(0)  # segv
 
 
-WAYS = {"python": sleeps, "limit": sleeps, "watchdog": sleeps, "c": waits_in_c, "lock": deadlock, "queue": waits_for_work, "cgroup": eats, "exception": fails, "segv": crashes, "abort": os.abort}
+def aborts():
+    os.abort()  # abort
+
+
+WAYS = {"python": sleeps, "limit": sleeps, "watchdog": sleeps, "c": waits_in_c, "lock": deadlock, "queue": waits_for_work, "cgroup": eats, "exception": fails, "segv": crashes, "abort": aborts}
 
 
 def train(how, is_odd, x):
