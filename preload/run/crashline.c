@@ -9,10 +9,11 @@
  * On fail:   kprof why says "without an exit", as without the settings
  * Safe in:   the handler: signal handlers. After fork: kp_crashline_end() comes first
  *
- * The kernel sends these for what an instruction does. The handler first gives all four back, so that whatever goes
- * wrong in it ends the program as well. Then it notes, and returns: the instruction is run once more, and ends the
- * program by the kernel's default, with the same signal, address and core file. A handler that the program sets later
- * replaces it, as that of faulthandler or of a DataLoader's worker. See decisions/206.
+ * The kernel sends these for what an instruction does, and gives the one that comes back first (SA_RESETHAND). The
+ * handler gives the others back, so that whatever goes wrong in it ends the program as well. Then it notes, and
+ * returns: the instruction is run once more, and ends the program by the kernel's default, with the same signal,
+ * address and core file. A handler that the program sets later replaces it, as that of faulthandler or of a
+ * DataLoader's worker. See decisions/206.
  */
 #include "preload/run/crashline.h"
 
@@ -21,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "collector/base/kp_atomic.h"
 #include "collector/base/sys/kp_io.h"
 #include "preload/finish/execs.h"
 #include "collector/base/kp_poison.h"
@@ -28,6 +30,7 @@
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { FAULTS = sizeof faults / sizeof *faults };
 static struct sigaction usual[FAULTS]; /* SIG_DFL, as the program has it */
+static _Atomic bool is_set; /* once they are given back, no system call is made: the program may have forbidden it */
 
 /* A process sent it, or the kernel of memory that nothing has touched yet: no instruction brings it again. */
 static bool is_once(const siginfo_t *info)
@@ -53,14 +56,16 @@ static bool is_ours(int number)
 
 void kp_crashline_begin(void)
 {
-    const struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    const struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND};
     for (size_t i = 0; i < FAULTS; i++)
         if (kp_io_signal_action(faults[i], NULL, &usual[i]) == 0 && usual[i].sa_handler == SIG_DFL)
             (void)kp_io_signal_action(faults[i], &ours, NULL);
+    kp_store_relaxed(&is_set, true);
 }
 
 void kp_crashline_end(void)
 {
+    if (!kp_exchange_acq_rel(&is_set, false)) return;
     for (size_t i = 0; i < FAULTS; i++)
         if (is_ours(faults[i])) (void)kp_io_signal_action(faults[i], &usual[i], NULL);
 }

@@ -51,6 +51,7 @@ def hosts(programs, sim):
         "train_native": ({}, {**everything, "KPROF_WITH_STACK": "native"}, [*trains, "plain", "3"]),
         "ring": ({}, {"KPROF_RING": "1s", "KPROF_KEEP": "1"}, [*trains, "rests", "9"]),
         "hang": ({}, {"KPROF_HANG": "1s", "KPROF_SCHEDULE": "none"}, [*trains, "rests", "9"]),
+        "crash": ({}, {"KPROF_RING": "1s"}, [*trains, "fault", "9"]),
         "summary": ({}, {"KPROF_SUMMARY": "1", "KPROF_PROM": "kprof/metrics.prom", "KPROF_TRIGGER": "step>1.5x"}, [*trains, "rests", "9"]),
         "oom": ({}, {"KPROF_ON_OOM": "dump"}, [*trains, "runs_out", "9"]),
         "heap": ({}, {"KPROF_MALLOC": "trace"}, [programs / "small", programs]),

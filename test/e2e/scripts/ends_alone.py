@@ -145,7 +145,7 @@ WAYS = {
     "cut_file": reads_a_cut_file,
     "divide": lambda: by_c("divide", b""),
     "illegal": lambda: by_c("illegal", b""),
-    "sent": lambda: subprocess.run(["kill", "-SEGV", str(os.getpid())], check=True),
+    "sent": lambda: (subprocess.Popen(["sh", "-c", f"sleep 1; kill -SEGV {os.getpid()}"]), time.sleep(600)),
     "raised": lambda: signal.raise_signal(signal.SIGFPE),
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "kept": lambda: by(signal.SIGABRT, lambda *_: sys.exit(9)),
