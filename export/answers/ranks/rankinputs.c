@@ -17,7 +17,7 @@
 #include "export/show/shapetext.h"
 #include "export/show/units.h"
 
-enum { CALLS_MAX = 64, INPUTS_MAX = 8, INPUT_BYTES = 128, LINE_BYTES = 160 };
+enum { CALLS_MAX = 63, INPUTS_MAX = 8, INPUT_BYTES = 128, LINE_BYTES = 160 };
 enum side { LATE, OTHERS, SIDES };
 #define LARGER 1.2
 #define MORE_CALLS 1.1
@@ -86,9 +86,9 @@ void kp_rankinputs_add(struct kp_rankwaits *w, struct kp_rankwait *row, const st
         struct kp_values v;
         kp_tree_values(tree, i, &v);
         const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        const uint32_t op = text_kept(w, tree, e->name), nth = nth_of(&counted, op, step);
-        if (nth >= CALLS_MAX) continue;
-        const uint32_t shapes = text_kept(w, tree, e->shapes);
+        const uint32_t op = text_kept(w, tree, e->name), number = nth_of(&counted, op, step);
+        const uint32_t nth = number < CALLS_MAX ? number : CALLS_MAX; /* all others are counted alone */
+        const uint32_t shapes = nth < CALLS_MAX ? text_kept(w, tree, e->shapes) : 0;
         const struct rankinputs_call first = {op, nth, shapes, text_kept(w, tree, kp_tree_line(tree, &tree->nodes[i])),
                                               0,  0};
         struct rankinputs_call *const call =

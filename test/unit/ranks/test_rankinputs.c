@@ -83,6 +83,14 @@ static void more_calls_are_told_as_such(void **state)
     assert_null(strstr(text, "inputs"));
 }
 
+/* A loop over longer inputs: only its first calls are compared, and all are counted. */
+static void calls_of_a_long_loop_are_all_counted(void **state)
+{
+    static const struct work few = {{100, 100, 100}, 70, 20}, many = {{100, 100, 100}, 200, 20};
+    (void)state;
+    assert_non_null(strstr(cause_of(&few, &many, 2), ". It calls aten::mm 200 times per step, the other 70"));
+}
+
 static void without_shapes_it_says_how_to_record_them(void **state)
 {
     static const struct work plain = {{0}, 4, 500}, slow = {{0}, 4, 1250}, more = {{0}, 10, 500};
@@ -99,6 +107,7 @@ int main(void)
         cmocka_unit_test(inputs_that_vary_are_told_by_their_medians),
         cmocka_unit_test(equal_inputs_explain_nothing),
         cmocka_unit_test(more_calls_are_told_as_such),
+        cmocka_unit_test(calls_of_a_long_loop_are_all_counted),
         cmocka_unit_test(without_shapes_it_says_how_to_record_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
